@@ -1,0 +1,1 @@
+"""Faults, and the stories that are told with them."""

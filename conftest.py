@@ -1,0 +1,61 @@
+"""What every test of this repository shares: honest skips, seeds, and where the time went.
+
+A tool that is optional and missing makes a visible, counted skip on a developer's machine and an
+error when CI=true, where nothing may be missing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
+from hypothesis import Verbosity, settings
+
+IN_CI = os.environ.get("CI") == "true"
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("local", deadline=None, print_blob=True, verbosity=Verbosity.normal)
+settings.load_profile("ci" if IN_CI else "local")
+
+
+@pytest.fixture(scope="session")
+def need() -> Callable[[object, str], None]:
+    """Give a test the words for what it cannot do without: `need(shutil.which("x"), "x …")`."""
+
+    def need_or_skip(present: object, reason: str) -> None:
+        if present:
+            return
+        if IN_CI:
+            pytest.fail(f"CI=true, and this is missing: {reason}", pytrace=False)
+        pytest.skip(f"not run: {reason}")
+
+    return need_or_skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw Hypothesis's seed here, so that it can be printed; in CI the examples are fixed."""
+    if not IN_CI and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = config.getoption("hypothesis_seed", None)
+    if seed is None:
+        return "hypothesis: examples are the same in every run (profile ci)"
+    return f"hypothesis: seed {seed}; repeat with --hypothesis-seed={seed}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the seconds that each test module took, longest first."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    terminalreporter.section("seconds per module")
+    for module, duration_s in sorted(seconds.items(), key=lambda item: -item[1]):
+        terminalreporter.write_line(f"{duration_s:7.2f}  {module}")

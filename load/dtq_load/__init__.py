@@ -1,0 +1,1 @@
+"""Load from Locust's users; the same checkers judge what came out of it."""

@@ -1,0 +1,205 @@
+"""The jobs of this repository; `nox -l` lists them, and what stands after `--` goes to the job.
+
+Each room has the session that bears its name and runs the room's command. A session installs what
+it needs by itself, wheels only, in the versions of requirements.lock: what a stranger runs is what
+passed here. uv installs where it can be had (`pip install 'nox[uv]'`), else pip.
+"""
+
+from __future__ import annotations
+
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "tests"]
+
+ROOT = Path(__file__).parent
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+LOCK = ROOT / "requirements.lock"
+RESULTS = ROOT / "reports" / "results"
+PACKAGES = ("dtq_reference", "dtq_conformance", "dtq_chaos", "dtq_load", "dtq_reports")
+
+
+def install(session: nox.Session, extra: str, *groups: str) -> None:
+    """Install the project with one extra, editable, and the dependency groups of these names."""
+    session.install("--only-binary", ":all:", "--no-binary", "dtq-contract",
+                    "--constraint", str(LOCK), "--editable", f".[{extra}]",
+                    *nox.project.dependency_groups(PYPROJECT, *groups))
+
+
+def install_toxiproxy(session: nox.Session) -> None:
+    """Get the Toxiproxy server; the command knows where from, and whether it may be missing."""
+    session.run("python", "-m", "dtq_chaos.toxiproxy", "install")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Read the code: ruff's rules, and mypy --strict over the five rooms."""
+    install(session, "all", "lint", "tests")
+    session.run("ruff", "check", *session.posargs)
+    session.run("mypy")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the house's own tests; `-- -m "not slow"` leaves out those that take long."""
+    install(session, "all", "tests")
+    install_toxiproxy(session)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def conformance(session: nox.Session) -> None:
+    """Judge a target by the cases of every clause; default: run --target reference."""
+    install(session, "conformance")
+    session.run("dtq-conformance", *(session.posargs or ["run", "--target", "reference"]))
+
+
+@nox.session
+def chaos(session: nox.Session) -> None:
+    """Tell the stories with faults; default: run --all --target reference."""
+    install(session, "chaos")
+    install_toxiproxy(session)
+    session.run("dtq-chaos", *(session.posargs or ["run", "--all", "--target", "reference"]))
+
+
+@nox.session
+def load(session: nox.Session) -> None:
+    """Start broker, workers and Locust's web page, and print its address; default: serve."""
+    install(session, "load")
+    session.run("dtq-load", *(session.posargs or ["serve"]))
+
+
+@nox.session
+def report(session: nox.Session) -> None:
+    """Draw a run as one page and its pictures; default: latest, the newest run."""
+    install(session, "reports")
+    session.run("dtq-report", *(session.posargs or ["latest"]))
+
+
+@nox.session
+def selftest(session: nox.Session) -> None:
+    """Judge engines that are broken on purpose, and print which checker caught which."""
+    install(session, "all")
+    install_toxiproxy(session)
+    session.run("dtq-conformance", "selftest", *session.posargs)
+
+
+@nox.session
+def verify(session: nox.Session) -> None:
+    """The main job: conformance, chaos and the first workload, then a page about all of them."""
+    install(session, "all")
+    install_toxiproxy(session)
+    folder = str(RESULTS / time.strftime("verify-%Y%m%d-%H%M%S"))
+    target = ("--target", "reference", "--out", folder)
+    steps = (
+        ("dtq-conformance", "run", *target),
+        ("dtq-chaos", "run", "--all", *target),
+        ("dtq-load", "run", "burst_under_fire", "--headless", *target),
+        ("dtq-report", folder),
+    )
+    failed = [" ".join(step) for step in steps if not succeeds(session, step)]
+    if failed:
+        session.error("these did not exit with 0:\n  " + "\n  ".join(failed))
+
+
+def succeeds(session: nox.Session, command: Iterable[str]) -> bool:
+    """Run a command to its end and tell whether it exited with 0; the next one runs anyway."""
+    try:
+        session.run(*command)
+    except CommandFailed:
+        return False
+    return True
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build wheel and sdist, look into them, and judge with the wheel outside the checkout."""
+    install(session, "conformance", "build")
+    session.run("python", "-c", COUNT_CLAUSES)
+    with tempfile.TemporaryDirectory(prefix="dtq-build-") as name:
+        folder = Path(name)
+        session.run("python", "-m", "build", "--installer",
+                    "uv" if session.venv_backend == "uv" else "pip", "--outdir", name)
+        (sdist,) = folder.glob("*.tar.gz")
+        (wheel,) = folder.glob("*.whl")
+        check_sdist(session, sdist)
+        check_wheel(session, wheel)
+        judge_with(session, wheel, folder / "elsewhere")
+
+
+COUNT_CLAUSES = """
+from dtq_conformance.clauses import load_clauses
+print("CONTRACT.md was found, with", len(load_clauses()), "clauses.")
+"""
+
+
+def check_sdist(session: nox.Session, path: Path) -> None:
+    """The sdist holds the sources of the five rooms, the contract and the tests, no results."""
+    with tarfile.open(path) as archive:
+        names = ["/".join(Path(name).parts[1:]) for name in archive.getnames()]
+    require(session, path, names, [
+        *sources(), "CONTRACT.md", "LICENSE", "README.md", "pyproject.toml", "noxfile.py"])
+    forbid(session, path, names, ["reports/results/", ".nox/", ".venv/", ".git/"])
+
+
+def check_wheel(session: nox.Session, path: Path) -> None:
+    """The wheel holds the five packages with scripts and templates, the contract, nothing else."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    require(session, path, names, [
+        *(source.partition("/")[2] for source in sources()), "dtq_conformance/CONTRACT.md"])
+    strangers = {name.partition("/")[0] for name in names} - set(PACKAGES)
+    forbid(session, path, names, [
+        *(name for name in strangers if not name.endswith(".dist-info")), "dtq_reports/results/"])
+
+
+def sources() -> list[str]:
+    """Every file of the five packages in the checkout: modules, Lua scripts, templates."""
+    return [str(file.relative_to(ROOT)) for package in PACKAGES
+            for file in sorted(ROOT.glob(f"*/{package}/**/*"))
+            if file.is_file() and "__pycache__" not in file.parts]
+
+
+def require(session: nox.Session, path: Path, names: list[str], wanted: list[str]) -> None:
+    missing = sorted(set(wanted) - set(names))
+    if missing:
+        session.error(f"{path.name} lacks {', '.join(missing)}")
+
+
+def forbid(session: nox.Session, path: Path, names: list[str], prefixes: list[str]) -> None:
+    found = [name for name in names if name.startswith(tuple(prefixes))]
+    if found:
+        session.error(f"{path.name} must not hold {', '.join(found)}")
+
+
+def judge_with(session: nox.Session, wheel: Path, folder: Path) -> None:
+    """Install the wheel as a stranger would, with venv and pip alone, and run one case with it."""
+    session.run(sys.executable, "-m", "venv", str(folder), external=True)
+    python = str(folder / "bin" / "python")
+    session.run(python, "-m", "pip", "install", "-q", "--only-binary", ":all:",
+                "--constraint", str(LOCK), f"{wheel}[conformance]", external=True)
+    with session.chdir(folder):
+        session.run(python, "-c", COUNT_CLAUSES, external=True)
+        session.run(str(folder / "bin" / "dtq-conformance"), "run", "--target", "reference",
+                    "--out", str(folder / "results"), external=True)
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Write requirements.lock anew from pyproject.toml, for every platform and Python."""
+    session.install("uv")
+    session.run("uv", "pip", "compile", "--universal", "--quiet", "--python-version", "3.11",
+                "--all-extras", "--group", "lint", "--group", "tests", "--group", "build",
+                "--custom-compile-command", "nox -s lock", "pyproject.toml",
+                "--output-file", LOCK.name, *session.posargs)
