@@ -12,23 +12,30 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
-from hypothesis import Verbosity, settings
+from hypothesis import settings
 
-IN_CI = os.environ.get("CI") == "true"
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI") == "true"
+
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-settings.register_profile("local", deadline=None, print_blob=True, verbosity=Verbosity.normal)
-settings.load_profile("ci" if IN_CI else "local")
+settings.register_profile("local", deadline=None, print_blob=True)
+settings.load_profile("ci" if in_ci() else "local")
 
 
 @pytest.fixture(scope="session")
 def need() -> Callable[[object, str], None]:
-    """Give a test the words for what it cannot do without: `need(shutil.which("x"), "x …")`."""
+    """Tell what a test cannot do without: `need(shutil.which("go"), "Go is not on the PATH")`.
+
+    Where it is missing the test is skipped, visibly and counted; with CI=true it fails instead.
+    """
 
     def need_or_skip(present: object, reason: str) -> None:
         if present:
             return
-        if IN_CI:
+        if in_ci():
             pytest.fail(f"CI=true, and this is missing: {reason}", pytrace=False)
         pytest.skip(f"not run: {reason}")
 
@@ -38,7 +45,7 @@ def need() -> Callable[[object, str], None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Draw Hypothesis's seed here, so that it can be printed; in CI the examples are fixed."""
-    if not IN_CI and config.getoption("hypothesis_seed", None) is None:
+    if not in_ci() and config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 
 

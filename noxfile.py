@@ -48,6 +48,7 @@ def lint(session: nox.Session) -> None:
     install(session, "all", "lint", "tests")
     session.run("ruff", "check", *session.posargs)
     session.run("mypy")
+    session.run("mypy", "noxfile.py", "conftest.py")
 
 
 @nox.session
