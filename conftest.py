@@ -15,7 +15,6 @@ import pytest
 from hypothesis import settings
 
 
-
 def in_ci() -> bool:
     return os.environ.get("CI") == "true"
 

@@ -179,10 +179,13 @@ def skips_are_counted(source: Source) -> Iterator[str]:
     if source.room != "tests":
         return
     for node in ast.walk(source.tree):
-        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-        marked = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
-        if called in ("pytest.skip", "pytest.xfail", "pytest.importorskip") or \
-                marked in ("pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail"):
+        if isinstance(node, ast.Call):
+            hides = ast.unparse(node.func) in ("pytest.skip", "pytest.xfail", "pytest.importorskip")
+        elif isinstance(node, ast.Attribute):
+            hides = re.fullmatch(r"pytest\.mark\.(skip|skipif|xfail)", ast.unparse(node)) is not None
+        else:
+            continue
+        if hides:
             yield f"{source.path}:{node.lineno}: a skip goes through the fixture `need`"
 
 
