@@ -46,9 +46,8 @@ def install_toxiproxy(session: nox.Session) -> None:
 def lint(session: nox.Session) -> None:
     """Read the code: ruff's rules, and mypy --strict over the five rooms."""
     install(session, "all", "lint", "tests")
-    session.run("ruff", "check", *session.posargs)
-    session.run("mypy")
-    session.run("mypy", "noxfile.py", "conftest.py")
+    run_all(session, [("ruff", "check", *session.posargs), ("mypy",),
+                      ("mypy", "noxfile.py", "conftest.py")])
 
 
 @nox.session
@@ -103,19 +102,22 @@ def verify(session: nox.Session) -> None:
     install_toxiproxy(session)
     folder = str(RESULTS / time.strftime("verify-%Y%m%d-%H%M%S"))
     target = ("--target", "reference", "--out", folder)
-    steps = (
+    run_all(session, [
         ("dtq-conformance", "run", *target),
         ("dtq-chaos", "run", "--all", *target),
         ("dtq-load", "run", "burst_under_fire", "--headless", *target),
-        ("dtq-report", folder),
-    )
-    failed = [" ".join(step) for step in steps if not succeeds(session, step)]
+        ("dtq-report", folder)])
+
+
+def run_all(session: nox.Session, commands: Iterable[Iterable[str]]) -> None:
+    """Run every command to its end, whatever became of those before it; then fail if one did."""
+    failed = [" ".join(command) for command in commands if not succeeds(session, command)]
     if failed:
-        session.error("these did not exit with 0:\n  " + "\n  ".join(failed))
+        session.error("not exited with 0:\n  " + "\n  ".join(failed))
 
 
 def succeeds(session: nox.Session, command: Iterable[str]) -> bool:
-    """Run a command to its end and tell whether it exited with 0; the next one runs anyway."""
+    """Run a command to its end and tell whether it exited with 0."""
     try:
         session.run(*command)
     except CommandFailed:

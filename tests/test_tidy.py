@@ -182,7 +182,7 @@ def skips_are_counted(source: Source) -> Iterator[str]:
         if isinstance(node, ast.Call):
             hides = ast.unparse(node.func) in ("pytest.skip", "pytest.xfail", "pytest.importorskip")
         elif isinstance(node, ast.Attribute):
-            hides = re.fullmatch(r"pytest\.mark\.(skip|skipif|xfail)", ast.unparse(node)) is not None
+            hides = bool(re.fullmatch(r"pytest\.mark\.(skip|skipif|xfail)", ast.unparse(node)))
         else:
             continue
         if hides:
