@@ -10,7 +10,7 @@ only module that knows that library. What is answered for here, so that nobody e
 - the library keeps the server's address in a class: one server per process, said so if violated;
 - it waits for ever, follows HTTP_PROXY, and calls most errors by wrong names: its HTTP calls go
   through `_Requests`, which has a time limit and raises `ToxiproxyError` with a sentence;
-- the server can lock itself up when a toxic is removed while a client does not read: a call that
+- a proxy locks up for good when a toxic comes or goes while a client does not read: a call that
   hangs is answered by deleting the proxy and making it again on the same port (`Link.rebuilds`);
 - the server dies of some attributes and ignores unknown ones: they are checked before the call;
 - the server draws lots for toxicity and its seed has no effect: toxicity is always 1.
@@ -177,13 +177,15 @@ class Toxiproxy:
 
     def close(self) -> None:
         """Remove the links and end the server, unless it was running before. May be repeated."""
-        if not self._local and self in _driven:
-            for link in self._links:
+        if self not in _driven:
+            return
+        try:
+            for link in () if self._local else self._links:
                 link.remove()
-        if self in _driven:
+        finally:
             _driven.remove(self)
-        if self._process is not None and self._process.alive:
-            self._process.kill()
+            if self._process is not None:
+                self._process.kill()
 
     def __enter__(self) -> Toxiproxy:
         return self
@@ -290,7 +292,7 @@ class Link:
                      lambda: self._add(new))
 
     def clear(self) -> None:
-        """Remove all toxics. `timeout` and `limit_data` lost bytes: their connections close."""
+        """Remove all toxics. `timeout` lost bytes: the connections that it lay on are closed."""
         def remove() -> None:
             for toxic in self._state.toxics:
                 self._proxy.destroy_toxic(toxic.name)
