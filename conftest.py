@@ -51,17 +51,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     seed = config.getoption("hypothesis_seed", None)
     if seed is None:
-        return "hypothesis: examples are the same in every run (profile ci)"
+        return "hypothesis: the same examples in every run (profile ci)"
     return f"hypothesis: seed {seed}; repeat with --hypothesis-seed={seed}"
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the seconds that each test module took, longest first."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
+                            config: pytest.Config) -> None:
+    """Print the seconds that each test module took, longest first, and the seed once more."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 seconds[report.nodeid.partition("::")[0]] += report.duration
-    terminalreporter.section("seconds per module")
+    if seconds:
+        terminalreporter.section("seconds per module")
     for module, duration_s in sorted(seconds.items(), key=lambda item: -item[1]):
         terminalreporter.write_line(f"{duration_s:7.2f}  {module}")
+    if seconds:
+        terminalreporter.write_line(pytest_report_header(config))

@@ -152,7 +152,8 @@ def check_sdist(session: nox.Session, path: Path) -> None:
     with tarfile.open(path) as archive:
         names = ["/".join(Path(name).parts[1:]) for name in archive.getnames()]
     require(session, path, names, [
-        *sources(), "CONTRACT.md", "LICENSE", "README.md", "pyproject.toml", "noxfile.py"])
+        *sources(), "CONTRACT.md", "LICENSE", "README.md", "pyproject.toml", "noxfile.py",
+        "tests/test_tidy.py"])
     forbid(session, path, names, ["reports/results/", ".nox/", ".venv/", ".git/"])
 
 
