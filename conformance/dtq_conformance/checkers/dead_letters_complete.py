@@ -1,0 +1,179 @@
+"""Dead letters are complete: what failed for good has one, and each one belongs to such a task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dtq_conformance import evidence, plan
+from dtq_conformance.evidence import at, holder
+from dtq_conformance.history import Execution, History
+from dtq_conformance.justification import befell
+from dtq_conformance.operation import Operation
+from dtq_conformance.verdict import Ledger, Verdict
+
+PROMISES = {
+    "DLQ-01": "All {n} tasks that failed for good are dead-lettered, with a dead letter.",
+    "DLQ-02": "All {n} dead letters tell the attempts made and the class of the last error.",
+    "DLQ-03": "All {n} dead letters belong to a dead-lettered task of their own.",
+    "DLQ-04": "All {n} tasks that lost the holder of their last attempt are dead-lettered as "
+              "WorkerLost.",
+}
+
+
+def check(history: History) -> list[Verdict]:
+    """Judge tasks that failed for good by their last look, and the list of dead letters."""
+    ledger = Ledger("dead_letters_complete", PROMISES)
+    listing = _listing(history)
+    letters = [] if listing is None else list(listing.answer.get("letters", []))
+    named = {letter.get("task_id") for letter in letters}
+    for task_id in sorted(history.submissions.keys() | history.looks.keys()):
+        look = evidence.last_look(history, task_id)
+        why = _failed_for_good(history, task_id, look)
+        if why is not None:
+            _is_dead_lettered(history, ledger, task_id, look, why)
+        if look is not None and look.answer.get("status") == "dead_lettered":
+            _has_a_letter(history, ledger, look, listing, named)
+        _is_worker_lost(history, ledger, task_id, look)
+    for letter in letters:
+        _is_true(history, ledger, letter, listing)
+    for task_id, count in sorted(Counter(str(letter.get("task_id")) for letter in letters).items()):
+        if count > 1:
+            ledger.violated("DLQ-03", task_id, f"Task {task_id} has {count} dead letters.",
+                            count=count)
+    return ledger.verdicts()
+
+
+def _listing(history: History) -> Operation | None:
+    """The last answered list of all dead letters."""
+    asked = [operation for operation in history.operations
+             if operation.name == "dead_letters" and operation.outcome == "ok"]
+    return max(asked, key=lambda o: o.answered_ns, default=None)
+
+
+def _failed_for_good(history: History, task_id: str, look: Operation | None) -> str | None:
+    """How the last attempt failed for good, as words; None if it did not, or nobody can tell."""
+    executions = history.executions.get(task_id, [])
+    most = evidence.budget(history, task_id)
+    if not executions or most is None:
+        return None
+    last = max(executions, key=lambda e: e.attempt)
+    if last.end_ns is None:
+        return None
+    planned = plan.ending(evidence.request_of(history, task_id), last.attempt)
+    if planned == "permanent" and last.outcome in ("ok", "failed"):
+        how = "failed permanently"
+    elif planned == "retryable" and last.outcome == "failed" and last.attempt >= most:
+        how = f"failed the last of its {most} attempts"
+    else:
+        return None
+    until_ns = history.end_ns if look is None else look.asked_ns
+    if last.attempt < most and befell(history, last, until_ns) is not None:
+        return None  # the failure may never have been recorded; then the task is redelivered
+    return f"Task {task_id} {how} {at(history, last.end_ns)} ({holder(last)})"
+
+
+def _is_dead_lettered(history: History, ledger: Ledger, task_id: str, look: Operation | None,
+                      why: str) -> None:
+    if look is None:
+        ledger.unknown("DLQ-01", task_id, f"{why}, and no look at it was answered.")
+        return
+    status = look.answer.get("status")
+    if status == "dead_lettered" or status in ("cancelled", "expired"):
+        return
+    early = evidence.too_early(history, look)
+    if early is not None and look.answer and not evidence.terminal(look):
+        ledger.unknown("DLQ-01", task_id, f"{why}; it is {status!r}, but {early}.")
+        return
+    ledger.judged("DLQ-01")
+    became = f"is {status!r}" if look.answer else "is not known any more"
+    ledger.violated("DLQ-01", task_id, f"{why}, but it {became} {at(history, look.answered_ns)} "
+                    "instead of 'dead_lettered'.", answer=look.answer)
+
+
+def _has_a_letter(history: History, ledger: Ledger, look: Operation, listing: Operation | None,
+                  named: set[Any]) -> None:
+    if listing is None:
+        ledger.unknown("DLQ-01", look.task_id, f"Task {look.task_id} is dead-lettered, and the "
+                       "list of dead letters was not answered.")
+        return
+    ledger.judged("DLQ-01")
+    if look.task_id not in named:
+        ledger.violated("DLQ-01", look.task_id, f"Task {look.task_id} is 'dead_lettered' "
+                        f"({look.answer.get('error_class')}) {at(history, look.answered_ns)}, but "
+                        f"no dead letter had its id {at(history, listing.answered_ns)}.",
+                        letters=len(named))
+
+
+def _is_true(history: History, ledger: Ledger, letter: dict[str, Any],
+             listing: Operation | None) -> None:
+    task_id = str(letter.get("task_id"))
+    when = at(history, listing.answered_ns) if listing is not None else ""
+    look = evidence.last_look(history, task_id)
+    if look is None:
+        ledger.unknown("DLQ-03", task_id, f"A dead letter names task {task_id} {when}, and no "
+                       "look at that task was answered.", letter=letter)
+        return
+    ledger.judged("DLQ-03")
+    if look.answer.get("status") != "dead_lettered":
+        is_ = f"is {look.answer.get('status')!r}" if look.answer else "is not known"
+        ledger.violated("DLQ-03", task_id, f"A dead letter names task {task_id} {when}, but that "
+                        f"task {is_} {at(history, look.answered_ns)}.", letter=letter,
+                        answer=look.answer)
+        return
+    ledger.judged("DLQ-02")
+    witnessed = max((e.attempt for e in history.executions.get(task_id, [])), default=0)
+    made, told = letter.get("attempts_made"), letter.get("error_class")
+    # An attempt is spent when it is taken: the record may know of one that never started.
+    if made not in (witnessed, look.answer.get("attempt")) or not made or made < witnessed:
+        ledger.violated("DLQ-02", task_id, f"The dead letter of task {task_id} {when} tells of "
+                        f"{made!r} attempts; {witnessed} was the highest that was started and "
+                        f"{look.answer.get('attempt')} the one that the task shows.",
+                        letter=letter, witnessed=witnessed)
+    if not told or told != look.answer.get("error_class"):
+        ledger.violated("DLQ-02", task_id, f"The dead letter of task {task_id} {when} gives the "
+                        f"error class {told!r}; the task shows "
+                        f"{look.answer.get('error_class')!r}.", letter=letter,
+                        answer=look.answer)
+
+
+def _is_worker_lost(history: History, ledger: Ledger, task_id: str,
+                    look: Operation | None) -> None:
+    executions = history.executions.get(task_id, [])
+    most = evidence.budget(history, task_id)
+    lost = _lost_the_last(history, executions, most)
+    if lost is None:
+        return
+    last, gone_ns = lost
+    story = (f"Task {task_id} lost the holder of its last attempt: {holder(last)} "
+             f"{evidence.death_in_words(history, last)}")
+    if look is None or look.asked_ns < gone_ns:
+        ledger.unknown("DLQ-04", task_id, f"{story}, and no look came after that.")
+        return
+    after = [e for e in executions if e.start_ns > last.start_ns]
+    status, error_class = look.answer.get("status"), look.answer.get("error_class")
+    early = evidence.too_early(history, look)
+    if not after and early is not None and look.answer and not evidence.terminal(look):
+        ledger.unknown("DLQ-04", task_id, f"{story}; it is {status!r}, but {early}.")
+        return
+    ledger.judged("DLQ-04")
+    if after:
+        ledger.violated("DLQ-04", task_id, f"{story}, and it was started again "
+                        f"{at(history, after[0].start_ns)} ({holder(after[0])}).",
+                        last=evidence.data(last), again=evidence.data(after[0]))
+    elif (status, error_class) != ("dead_lettered", "WorkerLost") and status not in (
+            "cancelled", "expired"):
+        ledger.violated("DLQ-04", task_id, f"{story}; it is {status!r} with the error class "
+                        f"{error_class!r} {at(history, look.answered_ns)}, and had to be "
+                        "'dead_lettered' with WorkerLost.", answer=look.answer,
+                        last=evidence.data(last))
+
+
+def _lost_the_last(history: History, executions: list[Execution],
+                   most: int | None) -> tuple[Execution, int] | None:
+    """The execution of a task's last attempt and its holder's death, if the holder died in it."""
+    for execution in executions:
+        gone_ns = evidence.lost_holder_ns(history, execution)
+        if most is not None and execution.attempt >= most and gone_ns is not None:
+            return execution, gone_ns
+    return None

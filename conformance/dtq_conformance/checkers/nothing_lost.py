@@ -1,0 +1,192 @@
+"""Nothing accepted is lost: each accepted task stays known, is executed, and comes to an end.
+
+A task whose submissions all had an unknown outcome may be absent; once it was seen, it counts.
+"""
+
+from __future__ import annotations
+
+from dtq_conformance import evidence, plan
+from dtq_conformance.evidence import at, holder
+from dtq_conformance.history import Execution, History
+from dtq_conformance.operation import Operation
+from dtq_conformance.verdict import Ledger, Verdict
+
+PROMISES = {
+    "TASK-01": "All {n} accepted tasks could be looked up with the values they were submitted "
+               "with.",
+    "DLV-01": "All {n} accepted tasks came to an end.",
+    "DLV-02": "All {n} tasks reported as succeeded were executed to a good end.",
+    "DLV-03": "All {n} executions whose holder died were followed by another or by a final state.",
+    "DLV-04": "All {n} tasks that lost their holder twice were redelivered again.",
+}
+
+
+def check(history: History) -> list[Verdict]:
+    """Judge every accepted task, and every other that was seen or executed."""
+    ledger = Ledger("nothing_lost", PROMISES)
+    accepted = set(history.accepted)
+    for task_id in history.submissions:
+        if task_id in accepted:
+            _stays_known(history, ledger, task_id)
+        if task_id in accepted or _seen(history, task_id):
+            _comes_to_an_end(history, ledger, task_id)
+            _was_executed(history, ledger, task_id)
+            _outlives_its_holders(history, ledger, task_id)
+    return ledger.verdicts()
+
+
+def _seen(history: History, task_id: str) -> bool:
+    return task_id in history.executions or any(
+        look.answer for look in history.looks.get(task_id, []))
+
+
+def _stays_known(history: History, ledger: Ledger, task_id: str) -> None:
+    accepted = next(o for o in history.submissions[task_id] if o.outcome == "ok")
+    looks = [look for look in history.looks.get(task_id, [])
+             if look.asked_ns >= accepted.answered_ns]
+    if not looks:
+        ledger.unknown("TASK-01", task_id, f"No look at task {task_id} was answered after it was "
+                       f"accepted {at(history, accepted.answered_ns)}.")
+        return
+    ledger.judged("TASK-01")
+    for look in looks:
+        if not look.answer:
+            ledger.violated("TASK-01", task_id, f"Task {task_id} was accepted "
+                            f"{at(history, accepted.answered_ns)}, and the target did not know it "
+                            f"{at(history, look.answered_ns)}.", answered_ns=look.answered_ns)
+            return
+        for field in ("task_type", "priority", "max_attempts"):
+            asked, shown = accepted.request.get(field), look.answer.get(field)
+            if asked is not None and shown != asked:
+                ledger.violated("TASK-01", task_id, f"Task {task_id} was submitted with {field} "
+                                f"{asked!r} and was shown with {shown!r} "
+                                f"{at(history, look.answered_ns)}.",
+                                field=field, submitted=asked, shown=shown)
+                return
+
+
+def _comes_to_an_end(history: History, ledger: Ledger, task_id: str) -> None:
+    look = evidence.last_look(history, task_id)
+    if look is None:
+        ledger.unknown("DLV-01", task_id, f"No look at task {task_id} was answered: what became "
+                       "of it cannot be told.")
+        return
+    ledger.judged("DLV-01")
+    if evidence.terminal(look):
+        _ended_by_its_handler(history, ledger, task_id, look)
+        return
+    early = evidence.too_early(history, look)
+    if early is not None and look.answer:
+        ledger.unknown("DLV-01", task_id,
+                       f"Task {task_id} is still {look.answer.get('status')!r} "
+                       f"{at(history, look.answered_ns)}, but {early}.")
+        return
+    ledger.violated("DLV-01", task_id, story(history, task_id, look),
+                    status=look.answer.get("status"), looked_ns=look.answered_ns,
+                    executions=[evidence.data(e) for e in history.executions.get(task_id, [])])
+
+
+def story(history: History, task_id: str, look: Operation) -> str:
+    """How a task was lost, from its acceptance to where it was seen last."""
+    accepted = [o for o in history.submissions[task_id] if o.outcome == "ok"]
+    began = (f"Task {task_id} was accepted {at(history, accepted[0].answered_ns)}" if accepted
+             else f"Task {task_id} was submitted without an answer")
+    executions = history.executions.get(task_id, [])
+    if executions:
+        told = "; ".join(_told(history, execution) for execution in executions)
+        times = "once" if len(executions) == 1 else f"{len(executions)} times"
+        began += f", was started {times} ({told}) and never again"
+        missing = f"no execution of attempt {max(e.attempt for e in executions) + 1} followed"
+    else:
+        began += " and was never started"
+        missing = "no execution was witnessed"
+    if not look.answer:
+        return (f"{began}: the target does not know it any more "
+                f"{at(history, look.answered_ns)}, {missing}.")
+    return (f"{began}: it is still {look.answer.get('status')!r} "
+            f"{at(history, look.answered_ns)}, {missing}.")
+
+
+def _told(history: History, execution: Execution) -> str:
+    if execution.end_ns is not None:
+        return f"{holder(execution)}, ended {execution.outcome} {at(history, execution.end_ns)}"
+    return f"{holder(execution)}, which {evidence.death_in_words(history, execution)}"
+
+
+def _ended_by_its_handler(history: History, ledger: Ledger, task_id: str,
+                          look: Operation) -> None:
+    """A record that says how the handler failed needs an execution in which it did."""
+    answer = look.answer
+    attempt = answer.get("attempt", 0)
+    planned = plan.ending(evidence.request_of(history, task_id), attempt)
+    if (answer.get("status") not in ("failed", "dead_lettered") or planned in ("ok", "dies", None)
+            or answer.get("error_class") == "WorkerLost"):
+        return
+    if any(execution.attempt == attempt for execution in history.executions.get(task_id, [])):
+        return
+    ledger.violated("DLV-01", task_id, f"Task {task_id} is reported as {answer.get('status')} by "
+                    f"its handler's {answer.get('error_class')} in attempt {attempt} "
+                    f"{at(history, look.answered_ns)}, but no execution of attempt {attempt} was "
+                    "witnessed: it was put away without being executed.",
+                    status=answer.get("status"), error_class=answer.get("error_class"))
+
+
+def _was_executed(history: History, ledger: Ledger, task_id: str) -> None:
+    look = evidence.last_look(history, task_id)
+    if look is None or look.answer.get("status") != "succeeded":
+        return
+    ledger.judged("DLV-02")
+    good = [e for e in history.executions.get(task_id, []) if e.outcome == "ok"]
+    result = look.answer.get("result")
+    named = result.get("attempt") if isinstance(result, dict) and plan.tells_its_holder(
+        evidence.request_of(history, task_id)) else None
+    if not good or (named is not None and named not in [e.attempt for e in good]):
+        what = "no execution" if not good or named is None else f"no execution of attempt {named}"
+        ledger.violated("DLV-02", task_id, f"Task {task_id} is reported as succeeded "
+                        f"{at(history, look.answered_ns)}, but {what} of it was witnessed to end "
+                        "well.", result=result,
+                        executions=[evidence.data(e)
+                                    for e in history.executions.get(task_id, [])])
+
+
+def _outlives_its_holders(history: History, ledger: Ledger, task_id: str) -> None:
+    look = evidence.last_look(history, task_id)
+    executions = history.executions.get(task_id, [])
+    lost = [(e, gone_ns) for e in executions
+            if (gone_ns := evidence.lost_holder_ns(history, e)) is not None]
+    most = evidence.budget(history, task_id)
+    for count, (execution, gone_ns) in enumerate(lost, start=1):
+        spent = most is not None and execution.attempt >= most
+        clauses = [clause for clause, applies in (("DLV-03", not spent), ("DLV-04", count >= 2))
+                   if applies]
+        followed = any(e.start_ns > execution.start_ns for e in executions)
+        if not followed and (look is None or look.asked_ns <= gone_ns):
+            for clause in clauses:
+                ledger.unknown(clause, task_id, f"The holder of task {task_id}, "
+                               f"{holder(execution)}, died {at(history, gone_ns)}, and no look "
+                               "came after that.")
+            continue
+        for clause in clauses:
+            ledger.judged(clause)
+            if not followed and look is not None and not _put_away(look, most):
+                _not_again(history, ledger, clause, task_id, look)
+
+
+def _put_away(look: Operation, most: int | None) -> bool:
+    """True if the record says why no execution follows: cancelled, expired, or budget spent."""
+    status = look.answer.get("status")
+    if status in ("dead_lettered", "failed"):
+        return most is None or look.answer.get("attempt", 0) >= most
+    return status in ("cancelled", "expired")
+
+
+def _not_again(history: History, ledger: Ledger, clause: str, task_id: str,
+               look: Operation) -> None:
+    early = evidence.too_early(history, look)
+    if early is not None and look.answer and not evidence.terminal(look):
+        ledger.unknown(clause, task_id, f"Task {task_id} was not executed again after its holder "
+                       f"died, but {early}.")
+        return
+    ledger.violated(clause, task_id, story(history, task_id, look),
+                    status=look.answer.get("status"), looked_ns=look.answered_ns,
+                    executions=[evidence.data(e) for e in history.executions.get(task_id, [])])

@@ -1,0 +1,80 @@
+"""The subcommand `judge`: a saved history in, a verdict out, without running anything.
+
+Runs print their verdict with `show` too, so that judging again looks like judging the first time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dtq_conformance.checker import judge
+from dtq_conformance.checkers import CHECKERS
+from dtq_conformance.clauses import load_clauses
+from dtq_conformance.exits import InputError
+from dtq_conformance.history import History, HistoryError, read
+from dtq_conformance.verdict import EXIT_CODE, RunVerdict, Verdict
+
+_STYLE = {"holds": "green", "violated": "bold red", "unknown": "yellow", "not claimed": "dim"}
+
+_SHOWN = 10
+"""Findings of one clause that are printed; `--json` has all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `dtq-conformance judge`."""
+    parser.add_argument("history", type=Path, metavar="HISTORY", help="a history.jsonl of a run")
+    parser.add_argument("--json", action="store_true", help="print the whole verdict as JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Judge the history and print the verdict; the exit code is the verdict's."""
+    verdict = judge_history(load(arguments.history))
+    if arguments.json:
+        print(msgspec.json.encode(verdict).decode())
+    else:
+        show(verdict, Console())
+    return EXIT_CODE[verdict.status]
+
+
+def load(path: Path) -> History:
+    """Read a history. Raises `InputError` if it is not one that can be judged."""
+    try:
+        return read(path)
+    except HistoryError as error:
+        raise InputError(str(error)) from error
+
+
+def judge_history(history: History) -> RunVerdict:
+    """Judge a history with every checker and the claims of the contract's clauses."""
+    claims = {clause.id: clause.claim for clause in load_clauses().values()}
+    return judge(history, CHECKERS, claims)
+
+
+def show(verdict: RunVerdict, console: Console) -> None:
+    """Print a verdict: a row for each clause, then each finding in a line of its own."""
+    table = Table(title=f"{verdict.room} {verdict.trial}, target {verdict.target}, "
+                        f"broker {verdict.broker}, seed {verdict.seed}", title_justify="left")
+    for column in ("clause", "verdict", "judged", "checker"):
+        table.add_column(column, no_wrap=True, justify="right" if column == "judged" else "left")
+    table.add_column("explanation", overflow="fold")
+    for row in verdict.rows:
+        table.add_row(row.clause, Text(row.status, style=_STYLE[row.status]), str(row.judged),
+                      row.checker, Text(row.sentence))
+    console.print(table)
+    for row in verdict.rows:
+        for line in _findings(row):
+            console.print(Text(line), soft_wrap=True)
+    console.print(Text(verdict.sentence, style=_STYLE[verdict.status]), soft_wrap=True)
+
+
+def _findings(row: Verdict) -> list[str]:
+    lines = [f"{row.clause} {finding.status}: {finding.sentence}"
+             for finding in row.findings[:_SHOWN]]
+    more = len(row.findings) - _SHOWN
+    return [*lines, f"{row.clause}: {more} more findings, see --json"] if more > 0 else lines
