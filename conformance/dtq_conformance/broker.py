@@ -3,7 +3,8 @@
 Comes in: a spec (`embedded`, `path`, or a redis:// URL) and the lab that it is to run in. Goes
 out: a `Broker` with the URL and key prefix that targets work with. Our own servers can be killed
 and come back on the same port with the same data. A visited server is never flushed, configured
-or stopped: a run lives there under a random prefix, and removes its keys at the end.
+or stopped: a run lives there under a random prefix, and removes its keys at the end. Only a
+harness ended by SIGKILL leaves them behind, under that prefix.
 """
 
 from __future__ import annotations

@@ -18,11 +18,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
+
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 TOKEN_VARIABLE = "DTQ_LAB"
 """Every process of a lab has this in its environment, with the token of its lab."""
@@ -113,17 +114,18 @@ def _carries(process: psutil.Process, token: str) -> bool:
 
 def end_all(token: str, groups: Mapping[int, float | None]) -> list[psutil.Process]:
     """Kill until two looks in a row find nothing alive; return what LIMIT_S was not enough for."""
-    deadline = time.monotonic() + LIMIT_S
-    clear = 0
-    left: list[psutil.Process] = []
-    while clear < 2 and time.monotonic() < deadline:
-        left = living(token, groups)
-        for process in left:
+    looks: list[list[psutil.Process]] = []
+
+    def is_clear() -> bool:
+        looks.append(living(token, groups))
+        for process in looks[-1]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        clear = 0 if left else clear + 1
-        time.sleep(0.005)
-    return left
+        return looks[-2:] == [[], []]
+
+    with contextlib.suppress(WaitedTooLong):
+        wait_for(is_clear, reason="the lab's processes to end", limit_s=LIMIT_S)
+    return looks[-1]
 
 
 def main(token: str) -> int:

@@ -39,6 +39,11 @@ SIGNAL_LIMIT_S = 10.0
 """How long a signal may take to be seen to work."""
 
 
+_STILL = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DISK_SLEEP)
+"""States of a process that does nothing more once SIGSTOP is sent. Disk sleep: the kernel holds
+it, for instance until a child that was stopped between its vfork and its exec goes on."""
+
+
 class LabError(Exception):
     """The test bed itself failed, so nothing can be said about the target."""
 
@@ -149,7 +154,7 @@ class LabProcess:
             with contextlib.suppress(psutil.Error, OSError):
                 if os.getpgid(pid) == self.pid:
                     states.append(psutil.Process(pid).status())
-        return all(state in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) for state in states)
+        return all(state in _STILL for state in states)
 
 
 def pace_of(beats: Sequence[int], *, until_ns: int) -> list[Pace | Stall]:
