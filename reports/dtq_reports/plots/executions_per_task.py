@@ -1,0 +1,112 @@
+"""How often each task was executed, and what explains each execution after the first."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from dtq_reports.plot import FAINT, INK, Drawing, bars, canvas, finish, marker, outcome_legend
+from dtq_reports.read import Fate, Run, rows_of
+from dtq_reports.words import count, number, short, was
+
+ALL_ROWS_AT_MOST = 30
+ROWS_AT_MOST = 24
+
+AFTER = {
+    "failed": "because the attempt before failed",
+    "died": "because the process before it ended",
+    "stopped": "because the worker before it was stopped past its lease",
+    "cut": "because the worker before it was cut off past its lease",
+    "reply_lost": "because a reply to the worker before it was lost",
+    "broker_away": "because the broker was away",
+    "past_its_limit": "because the handler before it ran past its time limit",
+    "stall": "which only a stall of the machine could explain",
+    "nothing": "WITHOUT A CAUSE",
+}
+"""The short words for each cause of `dtq_conformance.justification`."""
+
+
+def draw(run: Run) -> Drawing | None:
+    """A row for each task, or, where there are many, for each that was not executed just once.
+
+    None where there are many tasks and each was executed once: the title says it all.
+    """
+    fates = list(run.fates.values())
+    if len(fates) > ALL_ROWS_AT_MOST:
+        fates = [fate for fate in fates if fate.executions != 1 or fate.lost][:ROWS_AT_MOST]
+    if not fates:
+        return None
+    fates.sort(key=lambda fate: (not fate.lost, -fate.executions, fate.submitted_s))
+    tall = [0.62 if fate.executions > 1 or fate.lost else 0.2 for fate in fates]
+    figure, axes = canvas(sum(tall) + 1.5)
+    tops = [sum(tall[:place]) for place in range(len(tall))]
+    for fate, top, height in zip(fates, tops, tall, strict=True):
+        _draw_row(axes, run, fate, top=top, height=height)
+    axes.set_ylim(sum(tall) + 0.05, -0.05)
+    axes.set_xlim(-0.01 * run.end_s, run.end_s * 1.01)
+    axes.set_yticks([top + 0.1 for top in tops],
+                    [f"task {short(fate.task_id)}" for fate in fates], fontsize=8)
+    shown = run.executions[run.executions["task_id"].isin([fate.task_id for fate in fates])]
+    legend: list[Line2D | Patch] = [*outcome_legend(shown), marker("|", "submitted", FAINT)]
+    if any(fate.lost for fate in fates):
+        legend.append(marker("D", "looked at last: not finished", "#d55e00"))
+    return finish(figure, title(run), legend)
+
+
+def title(run: Run) -> str:
+    """How many tasks were executed more than once, and whether that is explained."""
+    table = run.executions
+    total = len(run.fates)
+    never = sum(fate.executions == 0 for fate in run.fates.values())
+    extra = table[table["number"] > 1]
+    tasks = extra["task_id"].nunique()
+    if not tasks and not never:
+        return (f"Each of {count(total, 'task')} was executed exactly once" if total > 1
+                else "1 task was executed exactly once")
+    parts = []
+    if tasks:
+        parts.append(f"{number(tasks)} of {count(total, 'task')} {was(tasks)} executed more than "
+                     f"once{_explained(run, extra)}")
+    if never:
+        parts.append(f"{number(never)} of {count(total, 'task')} {was(never)} never executed")
+    return "; ".join(parts)
+
+
+def _explained(run: Run, extra: pd.DataFrame) -> str:
+    unexplained = int((extra["standing"] == "unjustified").sum())
+    if unexplained:
+        return f", {count(unexplained, 'time')} without a cause"
+    if not (extra["standing"] == "justified").all():
+        return ", not each with a proven cause"
+    killed = {death.pid for death in run.deaths}
+    if all(why.earlier.pid in killed and why.cause == "died" for why in run.again.values()):
+        return f", {'each ' if len(extra) > 1 else ''}after its worker was killed"
+    return f", {'each ' if len(extra) > 1 else ''}with a recorded cause"
+
+
+def _why(run: Run, pid_before: int | None, cause: str) -> str:
+    """What explains an execution after the first, in a few words; a kill is named and timed."""
+    killed = [death for death in run.deaths if death.pid == pid_before and cause == "died"]
+    if killed:
+        return f" because {killed[0].worker} was killed at {killed[0].at_s:.3f} s"
+    return f" {AFTER[cause]}" if cause else ""
+
+
+def _draw_row(axes: Axes, run: Run, fate: Fate, *, top: float, height: float) -> None:
+    table = run.executions[run.executions["task_id"] == fate.task_id]
+    middle = top + 0.1
+    axes.plot(fate.submitted_s, middle, marker="|", color=FAINT, markersize=7, zorder=2)
+    bars(axes, table, middle=middle, height=0.16, edge=0.5)
+    if height < 0.3:
+        return
+    notes = [f"{row.number} on {row.worker}" + _why(run, before, row.cause)
+             for before, row in zip([None, *table["pid"]], rows_of(table), strict=False)]
+    for row in rows_of(table):
+        axes.text(row.end_s, middle, f" {row.number}", fontsize=8, va="center", color=INK,
+                  fontweight="bold", zorder=4)
+    if fate.lost and fate.looked_s is not None:
+        axes.plot(fate.looked_s, middle, marker="D", color="#d55e00", markersize=7, zorder=4)
+        notes.append(f"then never again: {fate.status} at {fate.looked_s:.3f} s")
+    axes.text(0.0, top + 0.34, "; ".join(notes), fontsize=8, va="center", color=INK, zorder=4)
