@@ -203,7 +203,8 @@ def judge_with(session: nox.Session, wheel: Path, folder: Path) -> None:
 def lock(session: nox.Session) -> None:
     """Write requirements.lock anew from pyproject.toml, for every platform and Python."""
     session.install("uv")
-    session.run("uv", "pip", "compile", "--universal", "--quiet", "--python-version", "3.11",
+    session.run("uv", "pip", "compile", "--universal", "--quiet", "--only-binary", ":all:",
+                "--python-version", "3.11",
                 "--all-extras", "--group", "lint", "--group", "tests", "--group", "build",
                 "--custom-compile-command", "nox -s lock", "pyproject.toml",
                 "--output-file", LOCK.name, *session.posargs)
