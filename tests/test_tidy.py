@@ -28,8 +28,10 @@ MAY_IMPORT = {"reference": (), "conformance": (), "chaos": ("conformance",),
 """Whose packages a room imports beside its own. The engine's name falls in these files alone:"""
 MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
                      "conformance/dtq_conformance/targets/broken/")
-REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "target.TERMINAL"})
-"""What reports may import of conformance: what a run has saved, and the words of the contract."""
+REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
+                                "justification", "exits", "target.TERMINAL"})
+"""What reports may import of conformance: the saved run and what is read from it, the words of the
+contract, and how a command ends. Nothing that runs, judges or knows a target."""
 
 MAY_IMPORT_LOCUST = tuple(f"load/dtq_load/{name}.py"
                           for name in ("locustfile", "users", "shapes", "delivery_tab"))
