@@ -1,1 +1,1 @@
-"""An engine that keeps the whole contract, small enough to read in an evening."""
+"""A small, fast task queue on Redis Streams that keeps every promise of CONTRACT.md."""

@@ -1,0 +1,51 @@
+"""What the harness asked of a target, when, and how it ended.
+
+First word of the vocabulary: a target's answers enter the house here and become lines of a
+history. An outcome is chosen in one place, `outcome_of`, and is *unknown* unless proven.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Outcome = Literal["ok", "refused", "unknown"]
+"""ok: it surely happened. refused: it surely did not. unknown: nobody can say."""
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
+                tag_field="kind", tag="operation"):
+    """One request to the target and its answer.
+
+    `name` is submit, look, list or dead_letters. Times are CLOCK_MONOTONIC nanoseconds;
+    `answered_ns` is when the outcome was known here, a timeout included.
+    """
+
+    name: str
+    asked_ns: int
+    answered_ns: int
+    outcome: Outcome
+    task_id: str | None = None
+    request: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+
+
+class Refused(Exception):
+    """The target answered that it did not, and will not, do what was asked."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+def outcome_of(error: BaseException | None) -> Outcome:
+    """Tell the outcome of a call from the exception that it ended with, if any.
+
+    Only `Refused` proves that nothing happened. A lost connection, a timeout or any other
+    failure may have struck after the server had done the work.
+    """
+    if error is None:
+        return "ok"
+    return "refused" if isinstance(error, Refused) else "unknown"

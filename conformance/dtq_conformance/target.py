@@ -1,0 +1,168 @@
+"""The target: how the harness works one implementation of the contract.
+
+An implementation is judged through this protocol and nothing else. It tells how its workers are
+started (as processes, by a command line), and how a task is submitted and looked at; what else it
+can do is an optional ability, asked for with `isinstance`. Everything that it answers passes
+`faults_in`, which reports all that is wrong with an answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from dtq_conformance.history import Timing
+
+STATUSES = ("pending", "queued", "running", "succeeded", "retrying", "failed", "dead_lettered",
+            "cancelled", "expired")
+TERMINAL = frozenset({"succeeded", "failed", "dead_lettered", "cancelled", "expired"})
+
+CLAIMS = ("delivery", "retry", "dlq", "shutdown", "redis-schema")
+"""What a target can declare so far; a clause of a claim that it does not make is not judged."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a target is to run: the broker, its own key prefix, the witness file, the timing."""
+
+    broker_url: str
+    prefix: str
+    witness: Path
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line and the environment variables that it needs beside the inherited ones."""
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as the harness asks for it. `payload` is probe_task's list of steps, with a label."""
+
+    task_id: str
+    payload: dict[str, Any]
+    task_type: str = "probe_task"
+    priority: int = 5
+    max_attempts: int = 5
+    timeout_ms: int = 30_000
+    delay_ms: int = 0
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as the target reports it. `result` is the value that the handler returned."""
+
+    task_id: str
+    status: str
+    attempt: int
+    max_attempts: int
+    priority: int
+    task_type: str
+    result: Any = None
+    error_class: str | None = None
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """A dead letter as the target reports it."""
+
+    task_id: str
+    attempts_made: int
+    error_class: str
+
+
+class Target(Protocol):
+    """What every target can do. Calls raise `operation.Refused` when they surely did nothing."""
+
+    def worker(self, worker_id: str, concurrency: int, *, broker_url: str | None = None) -> Command:
+        """The command that runs one worker in the foreground. Given `broker_url`, the worker
+        reaches the broker through that address (a proxy's) instead of the site's."""
+        ...
+
+    def submit(self, submission: Submission, *, broker_url: str | None = None) -> None:
+        """Submit a task and return when it is accepted."""
+        ...
+
+    def look(self, task_id: str) -> TaskView | None:
+        """The task as it stands; None if it is not known."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class ListsDeadLetters(Protocol):
+    def dead_letters(self) -> list[DeadLetter]:
+        """All dead letters that exist."""
+        ...
+
+
+class TargetKind(Protocol):
+    """What `load_target` returns: one implementation, before it runs anywhere."""
+
+    name: str
+    claims: frozenset[str]
+    recovery_ms: int
+
+    def open(self, site: Site) -> Target:
+        """Make the target ready to be worked at this site."""
+        ...
+
+
+class UnknownTarget(Exception):
+    """No target has this name, or what stands there is not a target."""
+
+
+def load_target(name: str) -> TargetKind:
+    """Find a target: `reference`, `broken:NAME`, or `module:attribute` for one of your own."""
+    from dtq_conformance.targets import TARGETS, broken
+
+    if name in TARGETS:
+        return TARGETS[name]
+    room, _, attribute = name.partition(":")
+    if room == "broken":
+        return broken.load(attribute)
+    if not attribute:
+        raise UnknownTarget(f"There is no target {name!r}. Known are {', '.join(TARGETS)}, "
+                            f"broken:NAME, and module:attribute for one of your own.")
+    try:
+        kind = getattr(importlib.import_module(room), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UnknownTarget(f"The target {name!r} cannot be loaded: {error}.") from error
+    problems = [f"it has no {need}" for need in ("name", "claims", "recovery_ms", "open")
+                if not hasattr(kind, need)]
+    unknown = sorted(set(getattr(kind, "claims", ())) - set(CLAIMS))
+    problems += [f"it claims {claim!r}, which nobody knows" for claim in unknown]
+    if problems:
+        raise UnknownTarget(f"{name!r} is not a target: {'; '.join(problems)}.")
+    return kind  # type: ignore[no-any-return]
+
+
+def faults_in(view: object, *, task_id: str) -> list[str]:
+    """Everything that is wrong with the answer to `look`, as sentences; empty if nothing is."""
+    if view is None:
+        return []
+    if not isinstance(view, TaskView):
+        return [f"look answered a {type(view).__name__}, not a TaskView"]
+    faults = []
+    if view.task_id != task_id:
+        faults.append(f"asked for task {task_id}, answered for {view.task_id}")
+    if view.status not in STATUSES:
+        faults.append(f"status {view.status!r} is none of {', '.join(STATUSES)}")
+    if not isinstance(view.attempt, int) or view.attempt < 1:
+        faults.append(f"attempt is {view.attempt!r}, not a number from 1")
+    if not isinstance(view.max_attempts, int) or view.max_attempts < 1:
+        faults.append(f"max_attempts is {view.max_attempts!r}, not a number from 1")
+    if view.priority not in range(10):
+        faults.append(f"priority is {view.priority!r}, not 0 to 9")
+    if view.status in ("failed", "dead_lettered") and not view.error_class:
+        faults.append(f"status {view.status} without an error class")
+    return faults

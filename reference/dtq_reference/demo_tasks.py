@@ -1,0 +1,149 @@
+"""Demonstration tasks, and `probe_task`, by which an implementation is judged from outside.
+
+`probe_task` does the steps of its payload in order and writes what happened into the witness
+file (DTQ_WITNESS), outside the queue: one line, one write, so that a killed process leaves
+either a whole line or none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import time
+from collections import Counter
+from typing import Any
+
+from dtq_reference.errors import PermanentError, RetryableError
+from dtq_reference.handlers import TaskContext, task
+
+_failures: Counter[str] = Counter()
+_counter = 0
+
+
+@task("echo_task")
+async def echo_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Return the payload."""
+    return payload
+
+
+@task("sleep_task")
+async def sleep_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Sleep `seconds`, at most 30."""
+    seconds = min(30.0, max(0.0, float(payload.get("seconds", 1))))
+    await asyncio.sleep(seconds)
+    return {"slept_s": seconds}
+
+
+@task("slow_task")
+def slow_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Sleep five seconds in a thread."""
+    time.sleep(5)
+    return {"slept_s": 5}
+
+
+@task("fibonacci_task")
+def fibonacci_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Compute a Fibonacci number, n at most 30, the slow way: work for the processor."""
+
+    def fibonacci(n: int) -> int:
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    return {"fibonacci": fibonacci(min(30, max(0, int(payload.get("n", 20)))))}
+
+
+@task("flaky_task")
+async def flaky_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Fail the first `failures` attempts (default 2), then succeed."""
+    if ctx.attempt <= int(payload.get("failures", 2)):
+        raise RetryableError(f"attempt {ctx.attempt} was meant to fail")
+    return {"attempt": ctx.attempt}
+
+
+@task("always_fail_task")
+async def always_fail_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Fail every attempt, retryably."""
+    raise RetryableError("this task always fails")
+
+
+@task("counter_task")
+async def counter_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Count the tasks of this type that this process has executed."""
+    global _counter
+    _counter += 1
+    return {"count": _counter}
+
+
+@task("probe_task")
+async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Do the steps of the payload in order: {"steps": [{"sleep": 50}, ...], "label": "..."}.
+
+    Steps: sleep ms, busy ms (holds the interpreter's lock), block ms (blocks the event loop),
+    fail retryable|permanent|unknown, exit code, kill, return value, return_bytes n,
+    return_unserialisable. fail, exit and kill may carry until_attempt: they then happen on
+    attempts up to that one only. Without a return step the result is attempt, worker_id and pid.
+    """
+    _witness(ctx, payload, "start")
+    outcome = "cancelled"
+    try:
+        result: Any = {"attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid()}
+        for step in payload.get("steps", []):
+            if ctx.attempt > step.get("until_attempt", ctx.attempt):
+                continue
+            result = await _do(step, result)
+        outcome = "ok"
+        return result
+    except Exception:
+        outcome = "failed"
+        raise
+    finally:
+        _witness(ctx, payload, "end", outcome)
+
+
+async def _do(step: dict[str, Any], result: Any) -> Any:
+    """Do one step; returns what the task is to return."""
+    match step:
+        case {"sleep": ms}:
+            await asyncio.sleep(ms / 1000)
+        case {"busy": ms}:
+            ctypes.PyDLL(None).usleep(int(ms * 1000))
+        case {"block": ms}:
+            time.sleep(ms / 1000)
+        case {"fail": "retryable"}:
+            raise RetryableError("a retryable failure was asked for")
+        case {"fail": "permanent"}:
+            raise PermanentError("a permanent failure was asked for")
+        case {"fail": "unknown"}:
+            raise RuntimeError("an unknown failure was asked for")
+        case {"exit": code}:
+            os._exit(code)
+        case {"kill": True}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case {"return": value}:
+            return value
+        case {"return_bytes": count}:
+            return "x" * count
+        case {"return_unserialisable": True}:
+            return object()
+        case _:
+            raise PermanentError(f"probe_task has no step {sorted(step)}")
+    return result
+
+
+def _witness(ctx: TaskContext, payload: dict[str, Any], event: str,
+             outcome: str | None = None) -> None:
+    path = os.environ.get("DTQ_WITNESS")
+    if not path:
+        return
+    line = {"at_ns": time.monotonic_ns(), "event": event, "task_id": ctx.task_id,
+            "attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid(),
+            "label": str(payload.get("label", ""))}
+    if outcome is not None:
+        line["outcome"] = outcome
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, json.dumps(line).encode() + b"\n")
+    finally:
+        os.close(file)

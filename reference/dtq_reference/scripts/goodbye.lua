@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- The last step of stopping: the worker's hash says so, its consumer goes if nothing is pending
+-- under its name (else the lease of what it leaves must end first), and the lock if it is its.
+-- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 workers; 13 scheduler lock
+-- ARGV  map: consumer, worker_id, incarnation
+-- returns ours | absent | other
+
+if redis.call('GET', KEYS[13]) == call.consumer then redis.call('DEL', KEYS[13]) end
+for level = 1, 10 do
+  local pending = redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 1, call.consumer)
+  if #pending == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, call.consumer)
+  end
+end
+local known = redis.call('HGET', KEYS[11], 'incarnation')
+if not known then return 'absent' end
+if known ~= call.incarnation then return 'other' end
+redis.call('HSET', KEYS[11], 'status', 'stopped', 'active_tasks', 0)
+redis.call('SREM', KEYS[12], call.worker_id)
+return 'ours'

@@ -1,0 +1,31 @@
+#!lua flags=allow-oom
+-- Remove consumers whose process is gone and that have nothing pending, and the names of
+-- workers whose hash has expired. A consumer is named worker_id.incarnation.
+-- KEYS  1-10 streams, most urgent first; 11 workers
+-- ARGV  map: worker_prefix
+-- returns how many consumers were removed
+
+local function is_gone(consumer)
+  local worker_id, incarnation = string.match(consumer, '^(.*)%.(%x+)$')
+  if not worker_id then return false end
+  local known = redis.call('HMGET', call.worker_prefix .. worker_id, 'incarnation', 'status')
+  return known[1] ~= incarnation or known[2] == 'stopped'
+end
+
+local removed = 0
+for level = 1, 10 do
+  for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[level], GROUP)) do
+    local about = {}
+    for place = 1, #consumer, 2 do about[consumer[place]] = consumer[place + 1] end
+    if about['pending'] == 0 and is_gone(about['name']) then
+      redis.call('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, about['name'])
+      removed = removed + 1
+    end
+  end
+end
+for _, worker_id in ipairs(redis.call('SMEMBERS', KEYS[11])) do
+  if redis.call('EXISTS', call.worker_prefix .. worker_id) == 0 then
+    redis.call('SREM', KEYS[11], worker_id)
+  end
+end
+return removed

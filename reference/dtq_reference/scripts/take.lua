@@ -1,0 +1,201 @@
+#!lua flags=allow-oom
+-- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
+-- level by level, within a level the oldest entry first, ended leases and new work alike.
+-- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters
+-- ARGV  map: task_prefix, consumer, worker_id, incarnation, room, in_hand (ten lists of entry
+--       ids), reap (look at ended leases too), lease_ms, dlq_enabled, dlq_maxlen, retention_s
+-- returns {state, tasks, blocked, last_ids}
+--   state     ours | absent | other | leaving: what the worker hash says of this process
+--   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
+--              queue, alone, created_at} each
+--   blocked   1 when a task that must run alone waits for this process to be empty-handed
+--   last_ids  the ids up to which the group has read, when nothing more was to be had; else {}
+
+local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status')
+if not worker[1] then return {'absent', {}, 0, {}} end
+if worker[1] ~= call.incarnation then return {'other', {}, 0, {}} end
+if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}} end
+
+local now = now_ms()
+local tasks = {}
+local busy = false
+local in_hand = {}
+for level = 1, 10 do
+  in_hand[level] = {}
+  for _, entry_id in ipairs(call.in_hand[level]) do
+    in_hand[level][entry_id] = true
+    busy = true
+  end
+end
+
+local function load_task(task_id)
+  local found = redis.call('HMGET', call.task_prefix .. task_id, 'status', 'entry_id', 'attempt',
+      'max_attempts', 'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
+      'created_at')
+  return {task_id = task_id, status = found[1], entry_id = found[2], attempt = tonumber(found[3]),
+          max_attempts = tonumber(found[4]), losses = tonumber(found[5] or 0),
+          holder = found[6], task_type = found[7], payload = found[8], timeout_ms = found[9],
+          queue = found[10], created_at = found[11]}
+end
+
+local function task_id_of(fields)
+  for place = 1, #fields, 2 do
+    if fields[place] == 'task_id' then return fields[place + 1] end
+  end
+  return ''
+end
+
+-- Mark a task as running here and put it into the answer.
+local function hand_over(level, entry_id, task)
+  redis.call('HSET', call.task_prefix .. task.task_id, 'status', 'running',
+             'holder', call.consumer, 'worker_id', call.worker_id, 'attempt', task.attempt,
+             'entry_id', entry_id, 'losses', task.losses, 'started_at', now)
+  tasks[#tasks + 1] = {level, entry_id, task.attempt, task.task_id, task.task_type, task.payload,
+                       task.max_attempts, tonumber(task.timeout_ms), task.queue,
+                       task.losses >= 2 and 1 or 0, tonumber(task.created_at)}
+end
+
+-- An entry whose task has no hash: it cannot be executed, and must not be lost unseen.
+local function bury_orphan(level, entry_id, fields)
+  acknowledge(KEYS[level], entry_id)
+  if not call.dlq_enabled then return end
+  local letter = {'original_queue', '', 'attempts_made', 0, 'failed_at_ms', now, 'metadata', '{}',
+                  'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
+                  'retryable', 0, 'worker_id', call.worker_id}
+  for _, value in ipairs(fields) do letter[#letter + 1] = value end
+  add_dead_letter(KEYS[12], letter)
+end
+
+-- Settle without executing what needs no execution: only a queued or running task has an entry
+-- that leads to it, and only one. Returns true when this entry is done with.
+local function is_settled(level, entry_id, fields, task)
+  if not task.status then
+    bury_orphan(level, entry_id, fields)
+  elseif (task.status ~= 'queued' and task.status ~= 'running') or task.entry_id ~= entry_id then
+    acknowledge(KEYS[level], entry_id)
+  else
+    return false
+  end
+  return true
+end
+
+-- A task that lost two holders runs alone: it waits until this process has nothing in hand.
+local function must_wait(losses)
+  return losses >= 2 and (busy or #tasks > 0)
+end
+
+-- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
+local alone = false
+for level = 1, 10 do
+  for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
+                                      call.consumer)) do
+    local entry_id = pending[1]
+    if not in_hand[level][entry_id] then
+      local entry = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
+      if not entry then
+        redis.call('XACK', KEYS[level], GROUP, entry_id)
+      else
+        local task = load_task(task_id_of(entry[2]))
+        if not is_settled(level, entry_id, entry[2], task) then
+          redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
+          hand_over(level, entry_id, task)
+          alone = alone or task.losses >= 2
+        end
+      end
+    end
+  end
+end
+if alone then return {'ours', tasks, 0, {}} end
+
+-- 2. One entry whose lease has ended. Returns stop when nothing after it may be taken now.
+local function redeliver(level, entry_id)
+  local entry = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
+  if not entry then
+    redis.call('XACK', KEYS[level], GROUP, entry_id)
+    return nil
+  end
+  local task = load_task(task_id_of(entry[2]))
+  if is_settled(level, entry_id, entry[2], task) then return nil end
+  if task.status == 'running' then
+    if task.attempt >= task.max_attempts then
+      acknowledge(KEYS[level], entry_id)
+      fail_for_good(task.task_id, KEYS[12], {
+        error_class = 'WorkerLost', retryable = 0, worker_id = call.worker_id,
+        error_message = 'the worker of the last attempt was lost'})
+      return nil
+    end
+    task.losses = task.losses + 1
+    task.attempt = task.attempt + 1
+  end
+  if must_wait(task.losses) then return 'blocked' end
+  redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
+  hand_over(level, entry_id, task)
+  return task.losses >= 2 and 'alone' or nil
+end
+
+-- 3. One entry that was never read before.
+local function accept(level, entry_id, fields)
+  local task = load_task(task_id_of(fields))
+  if is_settled(level, entry_id, fields, task) then return nil end
+  if task.status == 'running' then
+    -- the group was made anew: the entry goes back to its holder, with a fresh lease
+    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')
+    return nil
+  end
+  if must_wait(task.losses) then return 'blocked' end
+  hand_over(level, entry_id, task)
+  return task.losses >= 2 and 'alone' or nil
+end
+
+local function take_ended(level)
+  local from = '-'
+  while #tasks < call.room do
+    local found = redis.call('XPENDING', KEYS[level], GROUP, 'IDLE', call.lease_ms, from, '+', 100)
+    if #found == 0 then return nil end
+    for _, pending in ipairs(found) do
+      from = '(' .. pending[1]
+      if not (pending[2] == call.consumer and in_hand[level][pending[1]]) then
+        local stop = redeliver(level, pending[1])
+        if stop then return stop end
+        if #tasks >= call.room then return nil end
+      end
+    end
+  end
+end
+
+local function take_new(level)
+  while #tasks < call.room do
+    local read = redis.call('XREADGROUP', 'GROUP', GROUP, call.consumer, 'COUNT',
+                            call.room - #tasks, 'STREAMS', KEYS[level], '>')
+    if not read then return nil end
+    local stop
+    for _, entry in ipairs(read[1][2]) do
+      if stop then
+        set_waiting(KEYS[level], entry[1])
+      else
+        stop = accept(level, entry[1], entry[2])
+        if stop == 'blocked' then set_waiting(KEYS[level], entry[1]) end
+      end
+    end
+    if stop then return stop end
+  end
+end
+
+local stop
+for level = 1, 10 do
+  if call.reap then stop = take_ended(level) end
+  stop = stop or take_new(level)
+  if stop or #tasks >= call.room then break end
+end
+
+local last_ids = {}
+if not stop and #tasks < call.room then
+  for level = 1, 10 do
+    for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[level])) do
+      local about = {}
+      for place = 1, #group, 2 do about[group[place]] = group[place + 1] end
+      if about['name'] == GROUP then last_ids[level] = about['last-delivered-id'] end
+    end
+  end
+end
+return {'ours', tasks, stop == 'blocked' and 1 or 0, last_ids}

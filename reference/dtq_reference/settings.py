@@ -1,0 +1,86 @@
+"""The configuration: environment variables DTQ_*, checked once at the start.
+
+Times are seconds and accept fractions, so that tests can run with short leases.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+from dtq_reference.errors import SettingsError
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=31_536_000)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+HEARTBEAT_JITTER = 0.1
+"""A heartbeat comes after its interval, give or take this share of it."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One field for each variable: `visibility_timeout_s` is DTQ_VISIBILITY_TIMEOUT_S."""
+
+    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = \
+        "redis://localhost:6379/0"
+    key_prefix: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = "dtq:"
+    worker_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
+    worker_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}$")] = ""
+    visibility_timeout_s: Seconds = 30.0
+    heartbeat_interval_s: Seconds = 5.0
+    reap_interval_s: Seconds = 5.0
+    scheduler_interval_s: Seconds = 0.5
+    max_payload_bytes: Count = 262_144
+    task_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] = 30_000
+    max_attempts: Count = 10
+    retry_base_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 1.0
+    retry_max_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
+    retry_jitter: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    task_retention_s: Count = 604_800
+    result_retention_s: Count = 3_600
+    result_max_bytes: Count = 8_192
+    drain_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
+    dlq_enabled: bool = True
+    dlq_maxlen: Count = 10_000
+    log_level: Annotated[str, msgspec.Meta(pattern="^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+    witness: str = ""
+
+    @property
+    def lease_ms(self) -> int:
+        """The visibility timeout in milliseconds: how long a lease lasts without a renewal."""
+        return round(self.visibility_timeout_s * 1000)
+
+
+def load(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings. Raises `SettingsError` that names the variable and what it accepts."""
+    given = {field: environment[name] for field in Settings.__struct_fields__
+             if (name := f"DTQ_{field.upper()}") in environment}
+    try:
+        settings = msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        found = re.search(r"`\$\.(\w+)`", str(error))
+        field = found.group(1) if found else ""
+        reason = str(error).split(" - at `")[0]
+        raise SettingsError(f"DTQ_{field.upper()} is {given.get(field)!r}: {reason}.") from error
+    _check_heartbeat(settings)
+    return settings
+
+
+def _check_heartbeat(settings: Settings) -> None:
+    """A lease must survive two heartbeats that come late."""
+    longest = settings.heartbeat_interval_s * (1 + HEARTBEAT_JITTER)
+    if longest > settings.visibility_timeout_s / 3:
+        raise SettingsError(
+            f"DTQ_HEARTBEAT_INTERVAL_S is {settings.heartbeat_interval_s:g}: with its jitter a "
+            f"heartbeat takes up to {longest:g} s, more than a third of "
+            f"DTQ_VISIBILITY_TIMEOUT_S ({settings.visibility_timeout_s:g} s).")
+
+
+def with_concurrency(settings: Settings, concurrency: int) -> Settings:
+    """The same settings with another concurrency. Raises `SettingsError`."""
+    if not 1 <= concurrency <= 1000:
+        raise SettingsError(f"--concurrency is {concurrency}; it must be 1 to 1000.")
+    return msgspec.structs.replace(settings, worker_concurrency=concurrency)

@@ -1,0 +1,101 @@
+"""The task: what a caller asks for (`TaskRequest`), and what the engine knows of it (`Task`)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any
+
+import msgspec
+
+from dtq_reference.errors import DtqError
+
+MAX_METADATA_BYTES = 4096
+
+QueueName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+TaskId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}$")]
+Priority = Annotated[int, msgspec.Meta(ge=0, le=9)]
+TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
+DelayMs = Annotated[int, msgspec.Meta(ge=0, le=10 * 365 * 86_400_000)]
+
+
+class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A submission. What is left out gets the contract's default when it is accepted."""
+
+    task_type: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    payload: dict[str, Any] = {}
+    task_id: TaskId = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
+    queue: QueueName = "default"
+    priority: Priority = 5
+    max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 5
+    timeout_ms: TimeoutMs | None = None
+    delay_ms: DelayMs = 0
+    metadata: dict[str, Any] = {}
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as Redis holds it. Times are epoch milliseconds of the Redis server's clock."""
+
+    task_id: str
+    queue: str
+    task_type: str
+    payload: Any
+    metadata: Any
+    priority: int
+    max_attempts: int
+    timeout_ms: int
+    status: str
+    attempt: int
+    created_at: int
+    available_at: int
+    worker_id: str | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    duration_ms: int | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+    retryable: bool | None = None
+    retry_delay_ms: int | None = None
+    result: Any = None
+
+
+class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of the dead-letter stream."""
+
+    task_id: str
+    original_queue: str
+    task_type: str
+    payload: Any
+    metadata: Any
+    attempts_made: int
+    last_error_class: str
+    last_error: str
+    failed_at_ms: int
+    worker_id: str
+    retryable: bool
+
+
+def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_limit: int,
+                 default_timeout_ms: int) -> TaskRequest:
+    """Check a submission. Raises `DtqError` INVALID_TASK or PAYLOAD_TOO_LARGE, naming the field."""
+    try:
+        request = msgspec.convert(fields, TaskRequest)
+    except msgspec.ValidationError as error:
+        raise DtqError("INVALID_TASK", str(error)) from error
+    if request.max_attempts > attempts_limit:
+        raise DtqError("INVALID_TASK", f"max_attempts is {request.max_attempts}; "
+                                       f"at most {attempts_limit} are allowed here.")
+    payload_bytes = len(encode_json(request.payload, "payload"))
+    if payload_bytes > max_payload_bytes:
+        raise DtqError("PAYLOAD_TOO_LARGE", f"payload has {payload_bytes} bytes; "
+                                            f"at most {max_payload_bytes} are allowed.")
+    if len(encode_json(request.metadata, "metadata")) > MAX_METADATA_BYTES:
+        raise DtqError("INVALID_TASK", f"metadata has more than {MAX_METADATA_BYTES} bytes.")
+    return msgspec.structs.replace(request, timeout_ms=request.timeout_ms or default_timeout_ms)
+
+
+def encode_json(value: Any, field: str) -> bytes:
+    """Compact UTF-8 JSON. Raises `DtqError` INVALID_TASK when `value` is not JSON."""
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise DtqError("INVALID_TASK", f"{field} is not JSON: {error}") from error
