@@ -28,6 +28,8 @@ def _report(argv: Sequence[str]) -> int:
                         "or the word latest for the newest under reports/results")
     parser.add_argument("--out", type=Path, metavar="FOLDER",
                         help="where to write the page (default: RUN/report)")
+    parser.add_argument("--summary", action="store_true",
+                        help="print a table of the runs and the answer above the page's path")
     parser.add_argument("--json", action="store_true",
                         help="print the page's path, the status and the runs as JSON")
     arguments = parser.parse_args(argv)
@@ -39,8 +41,10 @@ def _report(argv: Sequence[str]) -> int:
         print(json.dumps({
             "page": str(written.page), "pngs": [str(path) for path in written.pngs],
             "status": written.status, "runs": [summary.as_data(run) for run in runs]}, indent=2))
-    else:
-        print(written.page)
+        return CONFORMS
+    if arguments.summary:
+        summary.print_summary(folder)
+    print(written.page)
     return CONFORMS
 
 

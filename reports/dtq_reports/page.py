@@ -187,7 +187,7 @@ def _faults(run: Run) -> str:
         effects[spell.effect] = effects.get(spell.effect, 0) + 1
     if run.deaths:
         effects["killed"] = len(run.deaths)
-    words = [f"{effect.replace('_', ' ')} {number(times)} ×" for effect, times in effects.items()]
+    words = [f"{number(times)} × {effect.replace('_', ' ')}" for effect, times in effects.items()]
     return ", ".join(words) or "none"
 
 

@@ -175,15 +175,15 @@ def merged(runs: Sequence[Run]) -> list[Clause]:
     for run in judged:
         for row in run.verdict.rows:
             found.setdefault(row.clause, []).append((run.verdict.trial, row))
-    rows = [_merge(clause, rows) for clause, rows in found.items()]
+    rows = [_merge(clause, rows, named=len(judged) > 1) for clause, rows in found.items()]
     return sorted(rows, key=lambda row: (-SEVERITY[row.status], row.clause))
 
 
-def _merge(clause: str, rows: list[tuple[str, Verdict]]) -> Clause:
+def _merge(clause: str, rows: list[tuple[str, Verdict]], *, named: bool) -> Clause:
     status = worst([row.status for _, row in rows])
     at_fault = [(trial, row) for trial, row in rows if row.status == status]
     trial, row = max(at_fault, key=lambda pair: pair[1].judged)
-    sentence = row.sentence if len(rows) == 1 else f"{trial}: {row.sentence}"
+    sentence = f"{trial}: {row.sentence}" if named else row.sentence
     return Clause(clause, status, sentence,
                   {kind: tuple(trial for trial, row in rows if row.status == kind)
                    for kind in SYMBOL if any(row.status == kind for _, row in rows)})

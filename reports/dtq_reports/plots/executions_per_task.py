@@ -17,6 +17,7 @@ ROWS_AT_MOST = 24
 AFTER = {
     "failed": "because the attempt before failed",
     "died": "because the process before it ended",
+    "let_go": "because the worker before it was asked to stop and let it go",
     "stopped": "because the worker before it was stopped past its lease",
     "cut": "because the worker before it was cut off past its lease",
     "reply_lost": "because a reply to the worker before it was lost",
