@@ -135,8 +135,9 @@ def longest_stall_ns(history: History, from_ns: int, to_ns: int) -> int:
 def too_early(history: History, look: Operation) -> str | None:
     """Why an unfinished task proves nothing yet at this look; None if it does.
 
-    The target has its declared recovery time after the last fault's end, the task's acceptance
-    and the moment it was due; a worker must be there; and a machine that stood still gave no time.
+    The target has its declared recovery time after the last fault's end, the last death of a
+    worker, the task's acceptance and the moment it was due; a worker must be there; and a machine
+    that stood still gave no time.
     """
     workers = [lived for lived in history.lives if lived.role == "worker"]
     if workers and all(lived.exit_ns is not None and lived.exit_ns < look.asked_ns
@@ -145,13 +146,15 @@ def too_early(history: History, look: Operation) -> str | None:
     asked = history.submissions.get(look.task_id or "", [])
     delay_ms = request_of(history, look.task_id or "").get("delay_ms", 0)
     healed_ns = max([fault.at_ns for fault in history.of(Fault)]
+                    + [lived.exit_ns for lived in workers
+                       if lived.exit_ns is not None and lived.exit_ns <= look.asked_ns]
                     + [operation.answered_ns + delay_ms * MS for operation in asked],
                     default=history.header.began_ns)
     waited_ns = look.answered_ns - healed_ns
     recovery_ms = history.header.timing.recovery_ms
     if waited_ns < recovery_ms * MS:
-        return (f"the last look came {ms(max(waited_ns, 0))} after the last fault and the "
-                f"submission; the target has {ms(recovery_ms * MS)} to recover")
+        return (f"the last look came {ms(max(waited_ns, 0))} after the last fault, death of a "
+                f"worker or submission; the target has {ms(recovery_ms * MS)} to recover")
     stalled = stalled_ns(history.stalls, healed_ns, look.answered_ns)
     if stalled > STALLED_SHARE * waited_ns:
         return (f"the machine stood still for {ms(stalled)} of the {ms(waited_ns)} that the "

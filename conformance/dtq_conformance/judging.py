@@ -64,13 +64,18 @@ def show(verdict: RunVerdict, console: Console) -> None:
         table.add_column(column, no_wrap=True, justify="right" if column == "judged" else "left")
     table.add_column("explanation", overflow="fold")
     for row in verdict.rows:
+        told = row.sentence if not row.findings else f"{len(row.findings)} found, told below"
         table.add_row(row.clause, Text(row.status, style=_STYLE[row.status]), str(row.judged),
-                      row.checker, Text(row.sentence))
+                      row.checker, Text(told))
     console.print(table)
     for row in verdict.rows:
         for line in _findings(row):
             console.print(Text(line), soft_wrap=True)
-    console.print(Text(verdict.sentence, style=_STYLE[verdict.status]), soft_wrap=True)
+    ending = verdict.sentence
+    if verdict.status == "violated":
+        ending = (f"violated, convicted by {', '.join(verdict.convicted_by)}. To run it again: "
+                  f"{verdict.repeat}")
+    console.print(Text(ending, style=_STYLE[verdict.status]), soft_wrap=True)
 
 
 def _findings(row: Verdict) -> list[str]:

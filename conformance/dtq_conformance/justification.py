@@ -15,8 +15,8 @@ from dtq_conformance import evidence
 from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, History, Spell
 
-Cause = Literal["failed", "died", "stopped", "cut", "reply_lost", "broker_away", "past_its_limit",
-                "stall", "nothing"]
+Cause = Literal["failed", "died", "let_go", "stopped", "cut", "reply_lost", "broker_away",
+                "past_its_limit", "stall", "nothing"]
 
 Standing = Literal["justified", "unknown", "unjustified"]
 
@@ -143,6 +143,10 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
     if spell.effect == "reply_lost":
         return Befell("reply_lost", spell.from_ns,
                       f"a reply to the holder before, {holder(execution)}, was lost {when}")
+    if spell.effect == "terminated" and execution.outcome == "cancelled":
+        return Befell("let_go", spell.from_ns,
+                      f"the holder before, {holder(execution)}, was asked to stop "
+                      f"{at(history, spell.from_ns)} and let its task go unfinished")
     if spell.effect in _LASTING and over_ns - spell.from_ns > patience_ns(history):
         cause: Cause = "stopped" if spell.effect == "stopped" else "cut"
         return Befell(cause, spell.from_ns,
@@ -153,12 +157,13 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
 
 
 def _past_its_limit(history: History, execution: Execution, until_ns: int) -> Befell | None:
+    """The time limit counts from just before the start line; a heartbeat is ample for that."""
     limit_ms = evidence.request_of(history, execution.task_id).get("timeout_ms")
     if not isinstance(limit_ms, int):
         return None
-    limit_ns = execution.start_ns + limit_ms * MS
+    limit_ns = execution.start_ns + max(0, limit_ms - history.header.timing.heartbeat_ms) * MS
     if limit_ns > until_ns or (execution.end_ns is not None and execution.end_ns < limit_ns):
         return None
     return Befell("past_its_limit", limit_ns,
                   f"the handler before, {holder(execution)}, ran past its time limit of "
-                  f"{ms(limit_ms * MS)} {at(history, limit_ns)}")
+                  f"{ms(limit_ms * MS)}, having started {at(history, execution.start_ns)}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from dtq_conformance.checker import Check
 from dtq_conformance.checkers import (
     attempts_bounded,
@@ -16,17 +14,14 @@ from dtq_conformance.checkers import (
     one_terminal_state,
 )
 
-_MODULES: tuple[ModuleType, ...] = (
-    nothing_lost,
-    nothing_invented,
-    duplicates_justified,
-    one_holder_at_a_time,
-    one_terminal_state,
-    attempts_bounded,
-    dead_letters_complete,
-    drained_on_stop,
-)
-
-CHECKERS: dict[str, Check] = {module.__name__.rpartition(".")[2]: module.check
-                              for module in _MODULES}
+CHECKERS: dict[str, Check] = {
+    "nothing_lost": nothing_lost.check,
+    "nothing_invented": nothing_invented.check,
+    "duplicates_justified": duplicates_justified.check,
+    "one_holder_at_a_time": one_holder_at_a_time.check,
+    "one_terminal_state": one_terminal_state.check,
+    "attempts_bounded": attempts_bounded.check,
+    "dead_letters_complete": dead_letters_complete.check,
+    "drained_on_stop": drained_on_stop.check,
+}
 """Every checker by its name."""

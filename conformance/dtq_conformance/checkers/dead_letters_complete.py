@@ -147,21 +147,23 @@ def _is_worker_lost(history: History, ledger: Ledger, task_id: str,
     last, gone_ns = lost
     story = (f"Task {task_id} lost the holder of its last attempt: {holder(last)} "
              f"{evidence.death_in_words(history, last)}")
-    if look is None or look.asked_ns < gone_ns:
-        ledger.unknown("DLQ-04", task_id, f"{story}, and no look came after that.")
-        return
     after = [e for e in executions if e.start_ns > last.start_ns]
-    status, error_class = look.answer.get("status"), look.answer.get("error_class")
-    early = evidence.too_early(history, look)
-    if not after and early is not None and look.answer and not evidence.terminal(look):
-        ledger.unknown("DLQ-04", task_id, f"{story}; it is {status!r}, but {early}.")
-        return
-    ledger.judged("DLQ-04")
     if after:
+        ledger.judged("DLQ-04")
         ledger.violated("DLQ-04", task_id, f"{story}, and it was started again "
                         f"{at(history, after[0].start_ns)} ({holder(after[0])}).",
                         last=evidence.data(last), again=evidence.data(after[0]))
-    elif (status, error_class) != ("dead_lettered", "WorkerLost") and status not in (
+        return
+    if look is None or look.asked_ns < gone_ns:
+        ledger.unknown("DLQ-04", task_id, f"{story}, and no look came after that.")
+        return
+    status, error_class = look.answer.get("status"), look.answer.get("error_class")
+    early = evidence.too_early(history, look)
+    if early is not None and look.answer and not evidence.terminal(look):
+        ledger.unknown("DLQ-04", task_id, f"{story}; it is {status!r}, but {early}.")
+        return
+    ledger.judged("DLQ-04")
+    if (status, error_class) != ("dead_lettered", "WorkerLost") and status not in (
             "cancelled", "expired"):
         ledger.violated("DLQ-04", task_id, f"{story}; it is {status!r} with the error class "
                         f"{error_class!r} {at(history, look.answered_ns)}, and had to be "

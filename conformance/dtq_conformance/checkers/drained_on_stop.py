@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, Fault, History, Life
+from dtq_conformance.justification import befell
 from dtq_conformance.verdict import Ledger, Verdict
 
 PROMISES = {
@@ -185,12 +186,16 @@ def _is_recorded(history: History, ledger: Ledger, stop: Stop, execution: Execut
     executions = history.executions[task_id]
     if evidence.superseded(execution, executions):
         return
-    ledger.judged("STOP-02")
     if execution.outcome == "failed":
+        ledger.judged("STOP-02")  # what follows a failure is judged with the attempts
         return
     finished = (f"{_asked(history, stop)} and finished task {task_id} ({holder(execution)}) "
                 f"{at(history, execution.end_ns or 0)}")
     again = [e for e in executions if e.start_ns > (execution.end_ns or 0)]
+    befallen = befell(history, execution, again[0].start_ns) if again else None
+    if befallen is not None and befallen.cause != "died":
+        return  # its exit is what it was asked for; anything else may have lost the record
+    ledger.judged("STOP-02")
     look = evidence.last_look(history, task_id)
     if again:
         ledger.violated("STOP-02", task_id, f"{finished}, but did not record it: it was executed "

@@ -97,6 +97,8 @@ def story(history: History, task_id: str, look: Operation) -> str:
         times = "once" if len(executions) == 1 else f"{len(executions)} times"
         began += f", was started {times} ({told}) and never again"
         missing = f"no execution of attempt {max(e.attempt for e in executions) + 1} followed"
+        if executions[-1].outcome == "ok":
+            missing = f"although attempt {executions[-1].attempt} had ended well"
     else:
         began += " and was never started"
         missing = "no execution was witnessed"

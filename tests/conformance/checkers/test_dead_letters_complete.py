@@ -1,0 +1,111 @@
+"""dead_letters_complete: what failed for good has a dead letter, and each letter is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtq_conformance.checkers.dead_letters_complete import check
+
+from tests.conformance.histories import (
+    T,
+    absent,
+    accuses,
+    born,
+    dead,
+    fault,
+    killed,
+    letter,
+    letters,
+    look,
+    ran,
+    says,
+    start,
+    submit,
+)
+
+FAILED = [submit(steps=[{"fail": "permanent"}]), born(1), ran(20, 30, outcome="failed")]
+LOST = [submit(max_attempts=2), born(1, 2, 3), start(100), killed(1, 200),
+        start(1300, attempt=2, by=2), killed(2, 1400)]
+LOST_LETTER = letters(letter(attempts_made=2, error_class="WorkerLost"))
+
+
+def worker_lost(**fields: Any) -> Any:
+    return dead(error_class="WorkerLost", **fields)
+
+
+def test_a_permanent_failure_has_a_dead_letter() -> None:
+    assert says(check, *FAILED, dead(), letters(letter())) == {
+        "DLQ-01": "holds 1", "DLQ-02": "holds 1", "DLQ-03": "holds 1"}
+    assert says(check, *FAILED, dead(), letters()) == {"DLQ-01": "violated 1"}
+    assert says(check, *FAILED, dead()) == {"DLQ-01": "unknown 0"}
+    assert accuses(check, "DLQ-01", *FAILED, dead(), letters()) == (
+        f"Task {T} is 'dead_lettered' (PermanentError) at 60 000 ms, but no dead letter had its "
+        "id at 60 010 ms.")
+
+
+def test_a_permanent_failure_shows_in_the_status() -> None:
+    for seen, verdict in ((look(status="failed"), "violated 1"), (look(), "violated 1"),
+                          (absent(), "violated 1"), (look(status="retrying"), "violated 1"),
+                          (look(status="running", at=40), "unknown 0")):
+        assert says(check, *FAILED, seen, letters())["DLQ-01"] == verdict
+    assert says(check, *FAILED, letters())["DLQ-01"] == "unknown 0"
+    assert says(check, *FAILED, look(status="cancelled"), letters()) == {}
+
+
+def test_the_failure_of_the_last_attempt_has_a_dead_letter() -> None:
+    def failed(most: int) -> dict[str, str]:
+        return says(check, submit(steps=[{"fail": "retryable"}], max_attempts=most), born(1),
+                    ran(20, 30, outcome="failed"), look(status="failed"), letters())
+
+    assert failed(1) == {"DLQ-01": "violated 1"}
+    assert failed(2) == {}
+
+
+def test_a_failure_that_its_dying_holder_did_not_record_is_not_for_good() -> None:
+    assert says(check, *FAILED, killed(1, 31), look(status="succeeded"), letters()) == {}
+    assert says(check, *FAILED, fault("delayed", 25, 40, worker=1), look(), letters()) == {
+        "DLQ-01": "violated 1"}
+
+
+def test_a_dead_letter_tells_the_attempts_and_the_error() -> None:
+    def told(**fields: Any) -> str:
+        return says(check, *FAILED, dead(), letters(letter(**fields)))["DLQ-02"]
+
+    assert told() == "holds 1"
+    assert told(attempts_made=2) == "violated 1"
+    assert told(attempts_made=0) == "violated 1"
+    assert told(error_class="") == "violated 1"
+    assert told(error_class="ValueError") == "violated 1"
+
+
+def test_a_dead_letter_may_count_an_attempt_that_never_started() -> None:
+    spent = worker_lost(attempt=3)
+    three = letters(letter(attempts_made=3, error_class="WorkerLost"))
+    assert says(check, submit(), born(1), start(100), killed(1, 200), spent, three)[
+        "DLQ-02"] == "holds 1"
+
+
+def test_a_dead_letter_belongs_to_a_dead_lettered_task_of_its_own() -> None:
+    assert says(check, *FAILED, dead(), letters(letter(), letter()))["DLQ-03"] == "violated 2"
+    assert says(check, submit(), born(1), ran(20, 30), look(), letters(letter())) == {
+        "DLQ-03": "violated 1"}
+    assert says(check, absent(), letters(letter())) == {"DLQ-03": "violated 1"}
+    assert says(check, letters(letter())) == {"DLQ-03": "unknown 0"}
+
+
+def test_a_task_that_lost_the_holder_of_its_last_attempt_is_dead_lettered_as_worker_lost() -> None:
+    assert says(check, *LOST, worker_lost(attempt=2), LOST_LETTER) == {
+        "DLQ-01": "holds 1", "DLQ-02": "holds 1", "DLQ-03": "holds 1", "DLQ-04": "holds 1"}
+    for seen, verdict in ((dead(attempt=2), "violated 1"), (look(status="running"), "violated 1"),
+                          (look(attempt=2, by=2), "violated 1"), (absent(), "violated 1"),
+                          (look(status="cancelled"), "holds 1"),
+                          (look(status="running", at=1500), "unknown 0"),
+                          (look(status="running", at=1350), "unknown 0")):
+        assert says(check, *LOST, seen)["DLQ-04"] == verdict
+
+
+def test_a_spent_budget_is_not_started_again() -> None:
+    again = ran(2500, 2600, attempt=3, by=3)
+    assert says(check, *LOST, again, worker_lost(attempt=3))["DLQ-04"] == "violated 1"
+    assert "attempt 2 by worker-2 (pid 102) was killed at 1 400 ms, and it was started again" in (
+        accuses(check, "DLQ-04", *LOST, again))

@@ -1,0 +1,149 @@
+"""nothing_lost: what is accepted stays known, is executed, and comes to an end."""
+
+from __future__ import annotations
+
+from dtq_conformance.checkers.nothing_lost import check
+
+from tests.conformance.histories import (
+    LATE,
+    T,
+    absent,
+    accuses,
+    born,
+    dead,
+    end,
+    killed,
+    look,
+    ran,
+    says,
+    stall,
+    start,
+    submit,
+)
+
+TWICE_KILLED = [submit(), born(1, 2, 3), start(100), killed(1, 200),
+                start(1300, attempt=2, by=2), killed(2, 1400)]
+
+
+def test_a_task_that_was_executed_and_succeeded_is_not_lost() -> None:
+    assert says(check, submit(), born(1), ran(20, 30), look()) == {
+        "TASK-01": "holds 1", "DLV-01": "holds 1", "DLV-02": "holds 1"}
+
+
+def test_an_accepted_task_that_is_not_known_later_is_lost() -> None:
+    story = [submit(), born(1), ran(20, 30), absent()]
+    assert says(check, *story) == {"TASK-01": "violated 1", "DLV-01": "violated 1"}
+    assert accuses(check, "DLV-01", *story) == (
+        f"Task {T} was accepted at 10 ms, was started once (attempt 1 by worker-1 (pid 101), "
+        "ended ok at 30 ms) and never again: the target does not know it any more at 60 000 ms, "
+        "although attempt 1 had ended well.")
+
+
+def test_a_task_is_shown_with_the_values_it_was_submitted_with() -> None:
+    good = [submit(priority=9), born(1), ran(20, 30), look(priority=9)]
+    bad = [submit(priority=9), born(1), ran(20, 30), look(priority=0)]
+    assert says(check, *good)["TASK-01"] == "holds 1"
+    assert says(check, *bad)["TASK-01"] == "violated 1"
+    assert "priority 9 and was shown with 0" in accuses(check, "TASK-01", *bad)
+
+
+def test_a_task_that_stays_unfinished_is_lost_only_after_the_recovery_time() -> None:
+    def seen(at: int) -> dict[str, str]:
+        return says(check, submit(), born(1), look(status="queued", at=at))
+
+    assert seen(LATE) == {"TASK-01": "holds 1", "DLV-01": "violated 1"}
+    assert seen(900) == {"TASK-01": "holds 1", "DLV-01": "unknown 1"}
+
+
+def test_a_task_is_not_lost_while_no_worker_is_there() -> None:
+    assert says(check, submit(), born(1), killed(1, 5), look(status="queued")) == {
+        "TASK-01": "holds 1", "DLV-01": "unknown 1"}
+
+
+def test_a_machine_that_stood_still_most_of_the_time_proves_no_loss() -> None:
+    def stalled(to_ms: int) -> str:
+        return says(check, submit(), born(1), look(status="queued"), stall(100, to_ms))["DLV-01"]
+
+    assert (stalled(LATE - 100), stalled(10_000)) == ("unknown 1", "violated 1")
+
+
+def test_a_task_without_a_look_is_unknown() -> None:
+    assert says(check, submit(), born(1), ran(20, 30)) == {
+        "TASK-01": "unknown 0", "DLV-01": "unknown 0"}
+
+
+def test_a_submission_without_an_answer_counts_once_it_was_seen() -> None:
+    lost_reply = submit(outcome="unknown")
+    assert says(check, lost_reply, born(1), absent()) == {}
+    assert says(check, lost_reply, born(1), look(status="queued")) == {"DLV-01": "violated 1"}
+    assert says(check, lost_reply, born(1), ran(20, 30), absent()) == {"DLV-01": "violated 1"}
+    assert says(check, lost_reply, born(1), ran(20, 30), look()) == {
+        "DLV-01": "holds 1", "DLV-02": "holds 1"}
+
+
+def test_a_task_that_failed_by_its_handler_was_executed() -> None:
+    steps = [{"fail": "permanent"}]
+    good = [submit(steps=steps), born(1), ran(20, 30, outcome="failed"), dead()]
+    bad = [submit(steps=steps), born(1), dead()]
+    assert says(check, *good) == {"TASK-01": "holds 1", "DLV-01": "holds 1"}
+    assert says(check, *bad) == {"TASK-01": "holds 1", "DLV-01": "violated 1"}
+    assert "without being executed" in accuses(check, "DLV-01", *bad)
+
+
+def test_success_needs_an_execution_that_ended_well() -> None:
+    for witnessed in ([], ran(20, 30, outcome="failed"), [start(20)]):
+        story = [submit(), born(1), witnessed, look()]
+        assert says(check, *story)["DLV-02"] == "violated 1"
+        assert T in accuses(check, "DLV-02", *story)
+
+
+def test_success_needs_a_good_end_of_the_attempt_that_the_result_names() -> None:
+    zombie = [start(20), start(1300, attempt=2, by=2), end(1500)]
+    assert says(check, submit(), born(1, 2), zombie, end(1400, attempt=2, by=2),
+                look(attempt=2, by=2))["DLV-02"] == "holds 1"
+    assert says(check, submit(), born(1, 2), zombie,
+                look(attempt=2, by=2))["DLV-02"] == "violated 1"
+
+
+def test_a_task_whose_holder_died_is_executed_again() -> None:
+    once = [submit(), born(1, 2), start(100), killed(1, 200)]
+    assert says(check, *once, ran(1300, 1400, attempt=2, by=2), look(attempt=2, by=2)) == {
+        "TASK-01": "holds 1", "DLV-01": "holds 1", "DLV-02": "holds 1", "DLV-03": "holds 1"}
+    assert says(check, *once, look(status="running")) == {
+        "TASK-01": "holds 1", "DLV-01": "violated 1", "DLV-03": "violated 1"}
+    assert says(check, *once, look(status="running", at=300))["DLV-03"] == "unknown 1"
+    assert says(check, *once) == {
+        "TASK-01": "unknown 0", "DLV-01": "unknown 0", "DLV-03": "unknown 0"}
+
+
+def test_a_task_whose_holder_died_may_end_without_a_further_execution() -> None:
+    once = [submit(), born(1, 2), start(100), killed(1, 200)]
+    assert says(check, *once, look(status="cancelled"))["DLV-03"] == "holds 1"
+    assert says(check, *once, dead(error_class="WorkerLost", attempt=5))["DLV-03"] == "holds 1"
+    assert says(check, *once, dead(error_class="WorkerLost", attempt=1))["DLV-03"] == "violated 1"
+
+
+def test_a_task_that_lost_two_holders_is_executed_a_third_time() -> None:
+    assert says(check, *TWICE_KILLED, ran(2500, 2600, attempt=3, by=3),
+                look(attempt=3, by=3)) == {
+        "TASK-01": "holds 1", "DLV-01": "holds 1", "DLV-02": "holds 1", "DLV-03": "holds 2",
+        "DLV-04": "holds 1"}
+    assert says(check, *TWICE_KILLED, look(status="running", attempt=2)) == {
+        "TASK-01": "holds 1", "DLV-01": "violated 1", "DLV-03": "violated 2",
+        "DLV-04": "violated 1"}
+
+
+def test_the_story_of_a_lost_task_names_both_kills_and_the_missing_execution() -> None:
+    assert accuses(check, "DLV-04", *TWICE_KILLED, look(status="running", attempt=2)) == (
+        f"Task {T} was accepted at 10 ms, was started 2 times (attempt 1 by worker-1 (pid 101), "
+        "which was killed at 200 ms; attempt 2 by worker-2 (pid 102), which was killed at "
+        "1 400 ms) and never again: it is still 'running' at 60 000 ms, no execution of attempt 3 "
+        "followed.")
+
+
+def test_a_task_that_lost_its_last_attempt_may_be_dead_lettered() -> None:
+    story = [submit(max_attempts=2), *TWICE_KILLED[1:]]
+    letter = dead(error_class="WorkerLost", attempt=2, max_attempts=2)
+    running = look(status="running", attempt=2, max_attempts=2)
+    assert says(check, *story, letter)["DLV-04"] == "holds 1"
+    assert says(check, *story, running)["DLV-04"] == "violated 1"
