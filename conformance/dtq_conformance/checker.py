@@ -44,7 +44,8 @@ def judge(history: History, checks: Mapping[str, Check], claims: Mapping[str, st
         sentence=_sentence(status, rows),
         convicted_by=tuple(sorted({verdict.checker for verdicts in found.values()
                                    for verdict in verdicts if verdict.status == "violated"})),
-        rows=tuple(rows), marks_missing=missing, repeat=header.repeat)
+        rows=tuple(rows), marks_missing=missing, repeat=header.repeat,
+        expects=header.expects)
 
 
 def _crash(name: str, error: Exception) -> Finding:

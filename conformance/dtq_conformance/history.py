@@ -42,7 +42,10 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
              tag_field="kind", tag="header"):
-    """Which run this was. `clauses` are those that the trial sets out to test."""
+    """Which run this was. `clauses` are those that the trial sets out to test.
+
+    `expects` is "violated" where the harness itself does the harm, so that the judge is tested.
+    """
 
     format: int
     run_id: str
@@ -59,6 +62,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     clauses: list[str]
     versions: dict[str, str]
     repeat: str
+    expects: Literal["holds", "violated"] = "holds"
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,

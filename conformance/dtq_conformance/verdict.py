@@ -52,6 +52,7 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Verdict, ...]
     marks_missing: tuple[str, ...]
     repeat: str
+    expects: Literal["holds", "violated"] = "holds"
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -1,0 +1,225 @@
+"""The bench: one target in one lab, as a case or a scenario works it.
+
+Everything that is asked of the target goes through here and is recorded with its outcome, so
+that a trial is a list of plain steps and the history is complete whatever the trial does.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from dtq_conformance.history import Record, Stall, Timing, Witness
+from dtq_conformance.keyspace import KeySpace
+from dtq_conformance.lab import Lab, LabProcess
+from dtq_conformance.operation import Operation, Refused, outcome_of
+from dtq_conformance.target import (
+    TERMINAL,
+    ListsDeadLetters,
+    Site,
+    Submission,
+    TargetKind,
+    TaskView,
+    faults_in,
+)
+from dtq_conformance.waiting import wait_for
+
+READY_LIMIT_S = 20.0
+"""How long a worker may take to be ready on a crowded machine."""
+
+
+class TargetFault(Exception):
+    """The target's answer is not what the protocol asks for, so nothing can be judged."""
+
+
+class Worker:
+    """A worker process of the target; `name` is also its worker id."""
+
+    def __init__(self, process: LabProcess, concurrency: int) -> None:
+        self.process = process
+        self.name = process.name
+        self.pid = process.pid
+        self.concurrency = concurrency
+
+
+class Bench:
+    """Works one target and keeps the records of it."""
+
+    def __init__(self, lab: Lab, kind: TargetKind, timing: Timing, seed: int) -> None:
+        self.lab = lab
+        self.timing = timing
+        self.random = random.Random(seed)
+        self.records: list[Record] = []
+        self.workers: list[Worker] = []
+        self.submissions: dict[str, Submission] = {}
+        self.replace_lost_workers = False
+        self.keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
+        self.target = kind.open(Site(lab.broker.url, lab.broker.prefix, lab.witness, timing))
+        self._last_look: dict[str, dict[str, Any]] = {}
+        self._recovery_ms = kind.recovery_ms
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self.target.close()
+        self.keyspace.client.close()
+
+    # ------------------------------------------------------------ asking the target
+
+    def new_id(self) -> str:
+        """A task id, drawn from the run's seed."""
+        return f"{self.random.getrandbits(128):032x}"
+
+    def submit(self, *steps: dict[str, Any], label: str = "", task_id: str | None = None,
+               broker_url: str | None = None, **fields: Any) -> str:
+        """Submit a probe task with these steps; returns its id, whatever the outcome was."""
+        submission = Submission(task_id=task_id or self.new_id(),
+                                payload={"steps": list(steps), "label": label}, **fields)
+        self.submissions.setdefault(submission.task_id, submission)
+        asked_ns = time.monotonic_ns()
+        error: Exception | None = None
+        try:
+            self.target.submit(submission, broker_url=broker_url)
+        except Exception as raised:  # whatever it was, its outcome is recorded
+            error = raised
+        self._record("submit", submission.task_id, asked_ns, msgspec.to_builtins(submission),
+                     _answer(error), error)
+        return submission.task_id
+
+    def submit_many(self, count: int, *steps: dict[str, Any], **fields: Any) -> list[str]:
+        """Submit several alike."""
+        return [self.submit(*steps, **fields) for _ in range(count)]
+
+    def look(self, task_id: str, *, always: bool = True) -> TaskView | None:
+        """Look at a task. Recorded `always`, or only if something has changed since the last."""
+        asked_ns = time.monotonic_ns()
+        error: Exception | None = None
+        view: TaskView | None = None
+        try:
+            view = self.target.look(task_id)
+        except Exception as raised:
+            error = raised
+        faults = faults_in(view, task_id=task_id)
+        if faults:
+            raise TargetFault(f"look at {task_id}: {'; '.join(faults)}.")
+        answer = _answer(error) if error else {} if view is None else msgspec.to_builtins(view)
+        if always or error or answer != self._last_look.get(task_id):
+            self._record("look", task_id, asked_ns, {}, answer, error)
+            self._last_look[task_id] = answer
+        return view
+
+    def ask_dead_letters(self) -> None:
+        """Ask for all dead letters, of a target that can list them."""
+        if not isinstance(self.target, ListsDeadLetters):
+            return
+        asked_ns = time.monotonic_ns()
+        try:
+            letters = [msgspec.to_builtins(letter) for letter in self.target.dead_letters()]
+        except Exception as error:
+            self._record("dead_letters", None, asked_ns, {}, _answer(error), error)
+            return
+        self._record("dead_letters", None, asked_ns, {}, {"letters": letters}, None)
+
+    def _record(self, name: str, task_id: str | None, asked_ns: int, request: dict[str, Any],
+                answer: dict[str, Any], error: Exception | None) -> None:
+        self.records.append(Operation(
+            name=name, task_id=task_id, asked_ns=asked_ns, answered_ns=time.monotonic_ns(),
+            outcome=outcome_of(error), request=request, answer=answer))
+
+    # ------------------------------------------------------------ workers
+
+    def start_worker(self, concurrency: int = 4, *, broker_url: str | None = None) -> Worker:
+        """Start a worker process; it need not be ready when this returns."""
+        name = f"worker-{len(self.workers) + 1}"
+        command = self.target.worker(name, concurrency, broker_url=broker_url)
+        process = self.lab.start(name, command.argv, role="worker",
+                                 environment=command.environment)
+        worker = Worker(process, concurrency)
+        self.workers.append(worker)
+        return worker
+
+    def start_workers(self, count: int, concurrency: int = 4) -> list[Worker]:
+        """Start several workers of the same concurrency."""
+        return [self.start_worker(concurrency) for _ in range(count)]
+
+    def living(self) -> list[Worker]:
+        """The workers whose process has not ended."""
+        return [worker for worker in self.workers if worker.process.alive]
+
+    def worker_of(self, pid: int) -> Worker:
+        """The newest worker with this process id."""
+        for worker in reversed(self.workers):
+            if worker.pid == pid:
+                return worker
+        raise KeyError(f"no worker has pid {pid}")
+
+    def stop_workers(self) -> None:
+        """Ask all living workers to stop, and wait until they have; kill one that does not."""
+        living = self.living()
+        for worker in living:
+            worker.process.resume()
+            worker.process.terminate()
+        for worker in living:
+            self._await_stop(worker)
+
+    def _await_stop(self, worker: Worker) -> None:
+        limit_s = self.timing.drain_ms / 1000 + READY_LIMIT_S
+        wait_for(lambda: not worker.process.alive, reason=f"{worker.name} to stop",
+                 limit_s=limit_s)
+        worker.process.wait(limit_s)
+
+    def _replace_lost(self) -> None:
+        if self.replace_lost_workers and not self.living():
+            self.start_worker(self.workers[-1].concurrency if self.workers else 4)
+
+    # ------------------------------------------------------------ watching
+
+    def witnessed(self, event: str, label: str | None = None) -> list[Witness]:
+        """The witness lines so far of this event, of tasks with this label if one is given."""
+        return [line for line in self.lab.witness_lines()
+                if line.event == event and label in (None, line.label)]
+
+    def await_witness(self, event: str, *, label: str | None = None, count: int = 1,
+                      limit_s: float = READY_LIMIT_S) -> Witness:
+        """Wait until there are `count` such lines; returns the last of them."""
+        lines = wait_for(
+            lambda: found if len(found := self.witnessed(event, label)) >= count else None,
+            reason=f"{event} number {count} of {label or 'any task'}", limit_s=limit_s)
+        return lines[count - 1]
+
+    def await_all_terminal(self, task_ids: Iterable[str] | None = None, *,
+                           limit_s: float | None = None) -> bool:
+        """Watch tasks until all are terminal; False if some are not when the time is up.
+
+        The default limit is the target's declared recovery time, made longer by what the
+        machine stalled meanwhile. Lost workers are replaced if the trial asked for it.
+        """
+        waiting = set(self.submissions if task_ids is None else task_ids)
+        limit_ns = round((self._recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
+        began_ns = time.monotonic_ns()
+        while waiting:
+            self._replace_lost()
+            waiting -= {task_id for task_id in waiting if self._is_over(task_id)}
+            if time.monotonic_ns() - began_ns > limit_ns + self._stalled_ns(began_ns):
+                return not waiting
+            time.sleep(0.02)
+        return True
+
+    def _is_over(self, task_id: str) -> bool:
+        view = self.look(task_id, always=False)
+        return view is not None and view.status in TERMINAL
+
+    def _stalled_ns(self, since_ns: int) -> int:
+        return sum(record.to_ns - max(record.from_ns, since_ns) for record in self.lab.pace()
+                   if isinstance(record, Stall) and record.to_ns > since_ns)
+
+
+def _answer(error: Exception | None) -> dict[str, Any]:
+    if error is None:
+        return {}
+    if isinstance(error, Refused):
+        return {"code": error.code, "message": error.message}
+    return {"error": f"{type(error).__name__}: {error}"}

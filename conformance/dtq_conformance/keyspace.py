@@ -1,0 +1,56 @@
+"""The contract's Redis schema read from outside, with a client of the harness's own.
+
+Marks and faults look here: what the broker itself shows as pending is no opinion of the engine.
+For targets that claim redis-schema.
+"""
+
+from __future__ import annotations
+
+import redis
+
+GROUP = "workers"
+LEVELS = range(9, -1, -1)
+
+
+class KeySpace:
+    """The keys of one installation, as section 2 of the contract names them."""
+
+    def __init__(self, client: redis.Redis, prefix: str, queue: str = "default") -> None:
+        self.client = client
+        self.prefix = prefix
+        self._streams = [f"{prefix}stream:{queue}:p{level}" for level in LEVELS]
+
+    def in_hand(self, worker_id: str) -> list[str]:
+        """Ids of the tasks that are pending under the name of this worker's process."""
+        found = []
+        for stream in self._streams:
+            for entry_id in self._pending(stream, worker_id):
+                found += [fields[b"task_id"].decode()
+                          for _, fields in self.client.xrange(stream, entry_id, entry_id)]
+        return found
+
+    def _pending(self, stream: str, worker_id: str) -> list[bytes]:
+        try:
+            consumers = self.client.xinfo_consumers(stream, GROUP)
+        except redis.ResponseError:
+            return []  # no worker has made the stream or its group yet
+        found: list[bytes] = []
+        for consumer in consumers:
+            name = consumer["name"].decode()
+            if consumer["pending"] and name.rpartition(".")[0] == worker_id:
+                found += [pending["message_id"] for pending in self.client.xpending_range(
+                    stream, GROUP, "-", "+", consumer["pending"], name)]
+        return found
+
+    def attempt(self, task_id: str) -> int:
+        """The attempt number in a task's record."""
+        return int(self.client.hget(f"{self.prefix}task:{task_id}", "attempt") or 0)
+
+    def delete_task(self, task_id: str) -> bool:
+        """Remove a waiting task's record and entry, behind the engine's back."""
+        for stream in self._streams:
+            for entry_id, fields in self.client.xrange(stream):
+                if fields[b"task_id"].decode() == task_id:
+                    self.client.xdel(stream, entry_id)
+                    return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
+        return False

@@ -1,0 +1,101 @@
+"""The reference engine as a target. The only module of the harness that knows it, beside the
+broken engines, which are the reference with one defect each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dtq_reference.errors import DtqError
+from dtq_reference.queue import Queue
+from dtq_reference.settings import load
+
+from dtq_conformance.operation import Refused
+from dtq_conformance.target import (
+    CLAIMS,
+    Command,
+    DeadLetter,
+    Site,
+    Submission,
+    TaskView,
+)
+
+RETRY_BASE_DELAY_S = 0.1
+
+
+@dataclass(frozen=True)
+class ReferenceKind:
+    """The reference, or an engine derived from it whose `dtq` command is `program`."""
+
+    name: str
+    program: Sequence[str]
+    claims: frozenset[str] = frozenset(CLAIMS)
+    recovery_ms: int = 6_000
+
+    def open(self, site: Site) -> ReferenceTarget:
+        """Make it ready to be worked at this site."""
+        return ReferenceTarget(self, site)
+
+
+class ReferenceTarget:
+    """The reference at one site: workers by its command, everything else by its client."""
+
+    def __init__(self, kind: ReferenceKind, site: Site) -> None:
+        self._kind = kind
+        self._site = site
+        self._queue = Queue(load(self._environment(site.broker_url)))
+
+    def _environment(self, broker_url: str) -> dict[str, str]:
+        timing = self._site.timing
+        return {"DTQ_REDIS_URL": broker_url, "DTQ_KEY_PREFIX": self._site.prefix,
+                "DTQ_WITNESS": str(self._site.witness),
+                "DTQ_VISIBILITY_TIMEOUT_S": str(timing.lease_ms / 1000),
+                "DTQ_HEARTBEAT_INTERVAL_S": str(timing.heartbeat_ms / 1000),
+                "DTQ_REAP_INTERVAL_S": str(timing.reap_ms / 1000),
+                "DTQ_SCHEDULER_INTERVAL_S": str(timing.schedule_ms / 1000),
+                "DTQ_DRAIN_TIMEOUT_S": str(timing.drain_ms / 1000),
+                "DTQ_RETRY_BASE_DELAY": str(RETRY_BASE_DELAY_S)}
+
+    def worker(self, worker_id: str, concurrency: int, *, broker_url: str | None = None) -> Command:
+        environment = self._environment(broker_url or self._site.broker_url)
+        return Command([*self._kind.program, "worker", "run", "--concurrency", str(concurrency)],
+                       {**environment, "DTQ_WORKER_ID": worker_id})
+
+    def submit(self, submission: Submission, *, broker_url: str | None = None) -> None:
+        queue = Queue(load(self._environment(broker_url))) if broker_url else self._queue
+        try:
+            queue.submit(task_type=submission.task_type, payload=submission.payload,
+                         task_id=submission.task_id, priority=submission.priority,
+                         max_attempts=submission.max_attempts, timeout_ms=submission.timeout_ms,
+                         delay_ms=submission.delay_ms)
+        except DtqError as error:
+            raise Refused(error.code, error.message) from error
+        finally:
+            if broker_url:
+                queue.close()
+
+    def look(self, task_id: str) -> TaskView | None:
+        task = self._queue.get(task_id)
+        if task is None:
+            return None
+        return TaskView(task_id=task.task_id, status=task.status, attempt=task.attempt,
+                        max_attempts=task.max_attempts, priority=task.priority,
+                        task_type=task.task_type, result=task.result,
+                        error_class=task.error_class)
+
+    def dead_letters(self) -> list[DeadLetter]:
+        return [DeadLetter(task_id=letter.task_id, attempts_made=letter.attempts_made,
+                           error_class=letter.last_error_class)
+                for letter in self._queue.dead_letters()]
+
+    def close(self) -> None:
+        self._queue.close()
+
+
+REFERENCE = ReferenceKind("reference", (sys.executable, "-m", "dtq_reference.cli"))
+
+
+def derived(name: str, program: Sequence[str]) -> ReferenceKind:
+    """An engine that is the reference but for one defect, which its program puts in."""
+    return replace(REFERENCE, name=name, program=program)

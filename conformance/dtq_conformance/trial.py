@@ -1,0 +1,115 @@
+"""One trial from beginning to end: a case or a scenario, in this process, with its own broker.
+
+The life of a run is the list in `conduct`. The history is saved before it is judged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dtq_conformance import history
+from dtq_conformance.bench import Bench
+from dtq_conformance.history import Header, History, Mark, Timing
+from dtq_conformance.judging import judge_history
+from dtq_conformance.lab import Lab
+from dtq_conformance.target import TargetKind
+from dtq_conformance.verdict import RunVerdict, Status
+
+LEASE_MS = 1_000
+HEARTBEAT_MS = 200
+REAP_MS = 200
+SCHEDULE_MS = 50
+DRAIN_MS = 3_000
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is to be tried. `drive` works the bench; `marks` read the proof that faults bit.
+
+    `clauses` are those that the trial sets out to test. A trial that `expects` a violation is
+    one in which the harness itself does the harm.
+    """
+
+    room: str
+    name: str
+    story: str
+    clauses: tuple[str, ...]
+    drive: Callable[[Bench], None]
+    marks: tuple[Callable[[History], Mark], ...] = ()
+    drain_ms: int = DRAIN_MS
+    persistence: str = "none"
+    expects: Status = "holds"
+    files: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a trial is run: `repeat` is the command that runs it again."""
+
+    out: Path
+    broker: str
+    seed: int
+    with_faults: bool
+    repeat: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was saved and judged."""
+
+    folder: Path
+    verdict: RunVerdict
+
+
+def conduct(trial: Trial, kind: TargetKind, options: Options) -> Run:
+    """Run a trial, save its history, judge it."""
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{trial.name}-{secrets.token_hex(3)}"
+    folder = options.out / run_id
+    timing = Timing(lease_ms=LEASE_MS, heartbeat_ms=HEARTBEAT_MS, reap_ms=REAP_MS,
+                    schedule_ms=SCHEDULE_MS, drain_ms=trial.drain_ms,
+                    recovery_ms=kind.recovery_ms)
+    began_at, began_ns = datetime.now(UTC).isoformat(), time.monotonic_ns()
+    with Lab(folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
+        for name, content in trial.files.items():
+            (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content)))
+        bench = Bench(lab, kind, timing, options.seed)
+        with contextlib.closing(bench):
+            trial.drive(bench)
+            bench.await_all_terminal()
+            _look_at_everything(bench)
+            bench.stop_workers()
+            _look_at_everything(bench)
+        header = Header(
+            format=history.FORMAT, run_id=run_id, room=trial.room, trial=trial.name,
+            target=kind.name, claims=sorted(kind.claims), broker=lab.broker.description,
+            seed=options.seed, began_at=began_at, began_ns=began_ns,
+            with_faults=options.with_faults, timing=timing, clauses=list(trial.clauses),
+            versions=_versions(), repeat=options.repeat, expects=trial.expects)
+        records = [*bench.records, *lab.witness_lines(), *lab.process_records(), *lab.pace()]
+    marks = [mark(History(header, tuple(records))) for mark in trial.marks]
+    history.write(folder / "history.jsonl", header, [*records, *marks])
+    verdict = judge_history(history.read(folder / "history.jsonl"))
+    (folder / "verdict.json").write_bytes(msgspec.json.encode(verdict))
+    return Run(folder, verdict)
+
+
+def _look_at_everything(bench: Bench) -> None:
+    for task_id in bench.submissions:
+        bench.look(task_id)
+    bench.ask_dead_letters()
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), "dtq-contract": version("dtq-contract"),
+            "system": f"{platform.system()} {platform.machine()}"}
