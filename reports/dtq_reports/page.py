@@ -85,7 +85,8 @@ def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]]) -> str:
     return environment.get_template("page.html").render(
         heading=_heading(runs), answer=summary.answer(runs), runs=sections,
         single=len(runs) == 1, clauses=clauses,
-        stories_title=f"What went wrong in {count(accused, 'run')}",
+        stories_title=f"What went wrong in {count(accused, 'run')}" if len(runs) > 1 else
+                      f"{count(len(sections[0]['stories']), 'violation')}, step by step",
         runs_title=f"{count(len(runs), 'run')} with {count(total.executions, 'execution')} of "
                    f"{count(total.accepted, 'task')}",
         clauses_title=f"{held} of {count(len(clauses), 'clause')} held in every run that tested "
@@ -180,16 +181,14 @@ def _findings(row: Verdict) -> list[str]:
     return sentences[:ROWS_AT_MOST] + more
 
 
-def _faults(run: Run) -> str:
-    """The faults of a run in a few words: what was done how often, and what it caused."""
+def _faults(run: Run) -> list[str]:
+    """The faults of a run in a few words each: how often something was done to somebody."""
     effects: dict[str, int] = {}
     for spell in run.history.spells:
         effects[spell.effect] = effects.get(spell.effect, 0) + 1
     if run.deaths:
         effects["killed"] = len(run.deaths)
-    words = [f"{number(times)} × {effect.replace('_', ' ')}" for effect, times in effects.items()]
-    return ", ".join(words) or "none"
-
+    return [f"{number(times)} × {effect.replace('_', ' ')}" for effect, times in effects.items()]
 
 def _again(run: Run) -> dict[str, Any]:
     """The executions after the first of each task, with what justifies them."""

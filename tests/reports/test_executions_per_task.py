@@ -29,12 +29,12 @@ def test_its_title_says_how_many_were_repeated_and_why(
 
 def test_each_further_execution_is_given_its_reason(held: Run) -> None:
     assert notes(held) == [
-        "1 on worker-1; 2 on worker-2 because worker-1 was killed at 0.700 s",
-        "1 on worker-3; 2 on worker-4 because worker-3 was killed at 1.300 s"]
+        "1 on worker-1; 2 on worker-2 because worker-1 was killed at 0.700 s; in the end succeeded",
+        "1 on worker-3; 2 on worker-4 because worker-3 was killed at 1.300 s; in the end succeeded"]
 
 
 def test_a_lost_task_stands_first_and_says_that_nothing_followed(violated: Run) -> None:
-    assert notes(violated)[0].endswith("then never again: running at 11.750 s")
+    assert notes(violated)[0].endswith("and never again: running at 11.750 s")
 
 
 def test_a_repetition_without_a_cause_is_said_to_be_one(held: Run) -> None:

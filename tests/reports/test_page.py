@@ -149,3 +149,11 @@ def test_what_a_run_says_of_itself_cannot_break_the_page(violated: Run, tmp_path
     from dtq_reports.read import read_run
     written = write_report([read_run(folder)], tmp_path)
     assert outside(written.page.read_text()) == []
+
+
+@pytest.mark.parametrize("name", ["held", "violated"])
+def test_the_readme_shows_a_small_picture_of_each_kind_of_page(name: str) -> None:
+    room = Path(__file__).parents[2] / "reports"
+    assert f"(examples/{name}.png)" in (room / "README.md").read_text()
+    picture = (room / "examples" / f"{name}.png").read_bytes()
+    assert picture.startswith(b"\x89PNG") and len(picture) < 400_000

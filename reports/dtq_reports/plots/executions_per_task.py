@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -11,8 +13,9 @@ from dtq_reports.plot import FAINT, INK, Drawing, bars, canvas, finish, marker, 
 from dtq_reports.read import Fate, Run, rows_of
 from dtq_reports.words import count, number, short, was
 
-ALL_ROWS_AT_MOST = 30
-ROWS_AT_MOST = 24
+ROWS_AT_MOST = 30
+COLUMNS = 125
+"""So many characters of a note fit into a line."""
 
 AFTER = {
     "failed": "because the attempt before failed",
@@ -29,29 +32,43 @@ AFTER = {
 """The short words for each cause of `dtq_conformance.justification`."""
 
 
+@dataclass(frozen=True)
+class Row:
+    """A task's row: its fate, its executions, the lines below them, and its height in inches."""
+
+    fate: Fate
+    table: pd.DataFrame
+    lines: list[str]
+
+    @property
+    def height(self) -> float:
+        return 0.32 + 0.16 * len(self.lines) if self.lines else 0.2
+
+
 def draw(run: Run) -> Drawing | None:
     """A row for each task, or, where there are many, for each that was not executed just once.
 
     None where there are many tasks and each was executed once: the title says it all.
     """
     fates = list(run.fates.values())
-    if len(fates) > ALL_ROWS_AT_MOST:
-        fates = [fate for fate in fates if fate.executions != 1 or fate.lost][:ROWS_AT_MOST]
+    if len(fates) > ROWS_AT_MOST:
+        fates = [fate for fate in fates if fate.executions != 1 or fate.lost]
     if not fates:
         return None
     fates.sort(key=lambda fate: (not fate.lost, -fate.executions, fate.submitted_s))
-    tall = [0.62 if fate.executions > 1 or fate.lost else 0.2 for fate in fates]
-    figure, axes = canvas(sum(tall) + 1.5)
-    tops = [sum(tall[:place]) for place in range(len(tall))]
-    for fate, top, height in zip(fates, tops, tall, strict=True):
-        _draw_row(axes, run, fate, top=top, height=height)
-    axes.set_ylim(sum(tall) + 0.05, -0.05)
+    rows = [_row(run, fate) for fate in fates[:ROWS_AT_MOST]]
+    heights = [row.height for row in rows]
+    figure, axes = canvas(sum(heights) + 1.5)
+    tops = [sum(heights[:place]) for place in range(len(rows))]
+    for row, top in zip(rows, tops, strict=True):
+        _draw_row(axes, row, top)
+    axes.set_ylim(sum(heights) + 0.05, -0.05)
     axes.set_xlim(-0.01 * run.end_s, run.end_s * 1.01)
     axes.set_yticks([top + 0.1 for top in tops],
-                    [f"task {short(fate.task_id)}" for fate in fates], fontsize=8)
-    shown = run.executions[run.executions["task_id"].isin([fate.task_id for fate in fates])]
+                    [f"task {short(row.fate.task_id)}" for row in rows], fontsize=8)
+    shown = pd.concat([row.table for row in rows])
     legend: list[Line2D | Patch] = [*outcome_legend(shown), marker("|", "submitted", FAINT)]
-    if any(fate.lost for fate in fates):
+    if any(row.fate.lost for row in rows):
         legend.append(marker("D", "looked at last: not finished", "#d55e00"))
     return finish(figure, title(run), legend)
 
@@ -95,19 +112,40 @@ def _why(run: Run, pid_before: int | None, cause: str) -> str:
     return f" {AFTER[cause]}" if cause else ""
 
 
-def _draw_row(axes: Axes, run: Run, fate: Fate, *, top: float, height: float) -> None:
+def _row(run: Run, fate: Fate) -> Row:
     table = run.executions[run.executions["task_id"] == fate.task_id]
-    middle = top + 0.1
-    axes.plot(fate.submitted_s, middle, marker="|", color=FAINT, markersize=7, zorder=2)
-    bars(axes, table, middle=middle, height=0.16, edge=0.5)
-    if height < 0.3:
-        return
     notes = [f"{row.number} on {row.worker}" + _why(run, before, row.cause)
              for before, row in zip([None, *table["pid"]], rows_of(table), strict=False)]
-    for row in rows_of(table):
-        axes.text(row.end_s, middle, f" {row.number}", fontsize=8, va="center", color=INK,
-                  fontweight="bold", zorder=4)
-    if fate.lost and fate.looked_s is not None:
-        axes.plot(fate.looked_s, middle, marker="D", color="#d55e00", markersize=7, zorder=4)
-        notes.append(f"then never again: {fate.status} at {fate.looked_s:.3f} s")
-    axes.text(0.0, top + 0.34, "; ".join(notes), fontsize=8, va="center", color=INK, zorder=4)
+    if len(notes) == 1 and not fate.lost:
+        return Row(fate, table, [])
+    at = "" if fate.looked_s is None else f" at {fate.looked_s:.3f} s"
+    notes.append(("and never again" if notes else "never executed") + f": {fate.status}{at}"
+                 if fate.lost or not notes else f"in the end {fate.status}")
+    return Row(fate, table, _wrapped(notes))
+
+
+def _wrapped(notes: list[str]) -> list[str]:
+    """Notes set in lines, broken only between two notes."""
+    lines = notes[:1]
+    for note in notes[1:]:
+        if len(lines[-1]) + len(note) < COLUMNS:
+            lines[-1] += f"; {note}"
+        else:
+            lines.append(note)
+    return lines
+
+
+def _draw_row(axes: Axes, row: Row, top: float) -> None:
+    middle = top + 0.1
+    axes.plot(row.fate.submitted_s, middle, marker="|", color=FAINT, markersize=7, zorder=2)
+    bars(axes, row.table, middle=middle, height=0.16, edge=0.5)
+    if row.fate.lost and row.fate.looked_s is not None:
+        axes.plot(row.fate.looked_s, middle, marker="D", color="#d55e00", markersize=7, zorder=4)
+    if not row.lines:
+        return
+    for execution in rows_of(row.table):
+        axes.text(execution.end_s, middle, f" {execution.number}", fontsize=8, va="center",
+                  color=INK, fontweight="bold", zorder=4)
+    for place, line in enumerate(row.lines):
+        axes.text(0.0, top + 0.31 + 0.16 * place, line, fontsize=8, va="center", color=INK,
+                  zorder=4)

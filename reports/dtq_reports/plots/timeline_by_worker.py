@@ -31,6 +31,19 @@ GAP_IN = 0.22
 THICK_BARS_AT_MOST = 200
 LINKED_TASKS_AT_MOST = 40
 NAMED_TASKS_AT_MOST = 8
+CHARACTER = 0.0085
+"""The width of a small character, as a share of the axis."""
+
+BEFELL = {
+    "stopped": "1 was stopped",
+    "terminated": "1 was asked to stop",
+    "cut": "1 was cut off",
+    "delayed": "1 was slowed down",
+    "reply_lost": "1 reply was lost",
+    "broker_away": "the broker went away",
+    "deleted": "the harness itself deleted a task",
+}
+"""What the title says of a run in which nobody was killed."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,7 @@ def draw(run: Run) -> Drawing | None:
     lanes = _stacked(lanes, gap=GAP_IN / unit_in)
     total = lanes[-1].bottom
     figure, axes = canvas(total * unit_in + 1.6)
+    axes.set_xlim(-0.01 * run.end_s, run.end_s * 1.01)
     legend: list[Line2D | Patch] = []
     for lane in lanes:
         _draw_lane(axes, run, lane, edge=0.6 if few else 0.0)
@@ -70,7 +84,6 @@ def draw(run: Run) -> Drawing | None:
     legend += _draw_ends(axes, run, lanes)
     legend.append(patch(ALIVE))
     axes.set_ylim(total + 0.1 / unit_in, 0.0)
-    axes.set_xlim(-0.01 * run.end_s, run.end_s * 1.01)
     axes.set_yticks([lane.middle for lane in lanes],
                     [f"{lane.life.name}\npid {lane.life.pid}" if lane.slots * unit_in > 0.26
                      else lane.life.name for lane in lanes])
@@ -80,10 +93,12 @@ def draw(run: Run) -> Drawing | None:
 def _title(run: Run) -> str:
     head = (f"{count(len(run.fates), 'task')}, {count(len(run.executions), 'execution')}, "
             f"{count(len(run.workers), 'worker process', 'worker processes')}")
-    if not run.deaths:
-        return f"{head}: none was killed"
-    times = listed([f"{death.at_s:.3f}" for death in run.deaths], at_most=5)
-    return f"{head}: {len(run.deaths)} {was(len(run.deaths))} killed, at {times} s"
+    if run.deaths:
+        times = listed([f"{death.at_s:.3f}" for death in run.deaths], at_most=5)
+        return f"{head}: {len(run.deaths)} {was(len(run.deaths))} killed, at {times} s"
+    told = [f"{BEFELL[spell.effect]} at {run.seconds(spell.from_ns):.3f} s"
+            for spell in run.history.spells if spell.effect in BEFELL]
+    return f"{head}: {listed(told, at_most=2) or 'none was killed'}"
 
 
 def _lanes(run: Run) -> list[Lane]:
@@ -157,6 +172,8 @@ def _link_the_repeated(axes: Axes, run: Run, lanes: list[Lane], *,
             axes.text(rows[-1].end_s, rows[-1].y + (0.75 if lost else 0.0), text, fontsize=8,
                       va="center", ha="left", color="#b34700" if lost else INK,
                       fontweight="bold" if lost else "normal", zorder=5)
+            over_s = rows[-1].end_s + len(text) * CHARACTER * run.end_s
+            axes.set_xlim(right=max(axes.get_xlim()[1], over_s))
     return [Line2D([], [], color=INK, linewidth=0.9, marker=">", markevery=(1, 2), markersize=5,
                    label="executed again")]
 
@@ -168,9 +185,12 @@ def _draw_spells(axes: Axes, run: Run, lanes: list[Lane]) -> list[Line2D | Patch
         look = SPELLS.get(spell.effect)
         if look is None:
             continue
-        from_s = run.seconds(spell.from_ns)
-        to_s = run.end_s if spell.to_ns is None else run.seconds(spell.to_ns)
         for lane in _befallen(spell, lanes):
+            from_s = run.seconds(max(spell.from_ns, lane.life.start_ns))
+            to_s = min(run.end_s if at_ns is None else run.seconds(at_ns)
+                       for at_ns in (spell.to_ns, lane.life.exit_ns))
+            if from_s > to_s:
+                continue
             axes.broken_barh([(from_s, to_s - from_s)], (lane.top - 0.15, lane.slots + 0.3),
                              facecolor=look.colour, alpha=look.alpha, hatch=look.hatch,
                              edgecolor=INK, linewidth=0.5, zorder=2)
