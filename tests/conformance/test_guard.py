@@ -46,7 +46,7 @@ def test_when_the_pipe_closes_the_guard_ends_each_group_and_removes_each_folder(
     guard.watch_group(process.pid)
     guard.watch_folder(folder)
     guard.close()
-    assert process.wait() == -signal.SIGKILL
+    assert process.wait(10) == -signal.SIGKILL
     assert not folder.exists()
     assert not psutil.pid_exists(guard.pid)
 
@@ -56,7 +56,7 @@ def test_a_process_with_the_token_is_ended_though_the_guard_never_heard_of_it(
     guard = Guard("mine", log=tmp_path / "guard.log")
     mine, other, bare = start(started, token="mine"), start(started, token="other"), start(started)
     guard.close()
-    assert mine.wait() == -signal.SIGKILL
+    assert mine.wait(10) == -signal.SIGKILL
     assert other.poll() is None
     assert bare.poll() is None
 
@@ -85,7 +85,7 @@ def test_a_process_between_fork_and_exec_when_the_harness_is_killed_is_ended(
     guard, forked = (psutil.Process(int(pid)) for pid in harness.stdout.readline().split())
     wait_for(lambda: forked.status() == psutil.STATUS_STOPPED, reason="the window", limit_s=10)
     harness.kill()
-    harness.wait()
+    harness.wait(10)
     assert is_alive(guard)
     forked.resume()
     wait_for(lambda: not is_alive(forked) and not is_alive(guard), reason="both to end",
@@ -108,7 +108,7 @@ def test_signals_that_ask_do_not_end_the_guard(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(guard.pid, number)
     guard.close()
-    assert process.wait() == -signal.SIGKILL
+    assert process.wait(10) == -signal.SIGKILL
 
 
 def signals_ignored(pid: int) -> bool:
@@ -139,7 +139,7 @@ def test_what_a_dead_leader_left_in_its_group_is_ended(
     guard.watch_group(leader.pid)
     assert leader.stdout is not None
     left = psutil.Process(int(leader.stdout.readline()))
-    leader.wait()
+    leader.wait(10)
     assert left.is_running()
     guard.close()
     assert not is_alive(left)
