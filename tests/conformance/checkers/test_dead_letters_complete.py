@@ -109,3 +109,14 @@ def test_a_spent_budget_is_not_started_again() -> None:
     assert says(check, *LOST, again, worker_lost(attempt=3))["DLQ-04"] == "violated 1"
     assert "attempt 2 by worker-2 (pid 102) was killed at 1 400 ms, and it was started again" in (
         accuses(check, "DLQ-04", *LOST, again))
+
+
+def test_a_task_that_is_gone_is_missing_however_early_it_is_looked_at() -> None:
+    assert says(check, *FAILED, absent(at=40), letters())["DLQ-01"] == "violated 1"
+    assert says(check, *LOST, absent(at=1500))["DLQ-04"] == "violated 1"
+
+
+def test_a_dead_letter_does_not_tell_of_fewer_attempts_than_were_started() -> None:
+    story = [submit(steps=[{"fail": "retryable"}], max_attempts=2), born(1),
+             ran(20, 30, outcome="failed"), ran(60, 70, attempt=2, outcome="failed")]
+    assert says(check, *story, dead(attempt=1), letters(letter()))["DLQ-02"] == "violated 1"

@@ -123,3 +123,14 @@ def test_what_cannot_be_finished_is_redelivered() -> None:
                           (look(status="running", at=5000), "unknown 0")):
         assert says(check, *cancelled, seen)["STOP-04"] == verdict
     assert says(check, *LONG)["STOP-04"] == "unknown 0"
+
+
+def test_what_ended_about_the_drain_limit_can_go_either_way() -> None:
+    assert says(check, *LONG, end(3900), look(status="running")) == {"STOP-01": "holds 1"}
+    near = submit(steps=[{"sleep": 3100}])
+    assert says(check, near, *LONG[1:], look(status="running")) == {"STOP-01": "holds 1"}
+
+
+def test_a_task_that_is_gone_is_lost_however_early_it_is_looked_at() -> None:
+    assert says(check, submit(), *STOP, exits(1100), absent(at=1200))["STOP-03"] == "violated 1"
+    assert says(check, *LONG, absent(at=4200))["STOP-04"] == "violated 1"

@@ -123,3 +123,20 @@ def test_the_same_submission_is_answered_as_the_first_time() -> None:
     assert says(check, first, submit(at=20, answer={"duplicate": True}))["TASK-02"] == "violated 1"
     assert says(check, first, again, born(1), ran(30, 40), ran(50, 60, attempt=2)) == {
         "DLV-05": "violated 1", "TASK-02": "violated 1"}
+
+
+def test_a_kill_counts_from_its_signal_though_the_exit_is_heard_of_later() -> None:
+    story = [*AGAIN, killed(1, 1350)]
+    assert says(check, *story, fault("killed", 1250, 1360, worker=1))["DLV-05"] == "holds 1"
+    assert says(check, *story, fault("killed", 1250, 1360, worker=2))["DLV-05"] == "violated 1"
+
+
+def test_short_stalls_far_apart_do_not_add_up() -> None:
+    assert says(check, *AGAIN, stall(120, 560), stall(800, 1250))["DLV-05"] == "violated 1"
+
+
+def test_the_settlement_of_a_permanent_failure_counts_too() -> None:
+    lost = [submit(steps=[{"fail": "permanent"}]), born(1, 2), ran(100, 200, outcome="failed"),
+            fault("reply_lost", 50, 900, worker=1, of="settlement", task_id=T)]
+    assert says(check, *lost)["DLV-10"] == "holds 1"
+    assert says(check, *lost, ran(1500, 1600, attempt=2, by=2))["DLV-10"] == "violated 1"

@@ -147,3 +147,19 @@ def test_a_task_that_lost_its_last_attempt_may_be_dead_lettered() -> None:
     running = look(status="running", attempt=2, max_attempts=2)
     assert says(check, *story, letter)["DLV-04"] == "holds 1"
     assert says(check, *story, running)["DLV-04"] == "violated 1"
+
+
+def test_a_task_that_is_gone_is_lost_however_early_it_is_looked_at() -> None:
+    story = [submit(), born(1, 2), start(100), killed(1, 200), absent(at=300)]
+    assert says(check, *story) == {
+        "TASK-01": "violated 1", "DLV-01": "violated 1", "DLV-03": "violated 1"}
+
+
+def test_a_holder_that_died_after_the_last_look_is_unknown() -> None:
+    assert says(check, submit(), born(1, 2), start(100), look(status="running", at=150),
+                killed(1, 200))["DLV-03"] == "unknown 0"
+
+
+def test_a_dead_letter_that_the_handler_need_not_have_caused_needs_no_execution() -> None:
+    assert says(check, submit(), born(1), dead(error_class="BadSignature")) == {
+        "TASK-01": "holds 1", "DLV-01": "holds 1"}

@@ -73,3 +73,10 @@ def test_a_task_that_lost_one_holder_may_have_company() -> None:
     assert says(check, submit(), submit(U), born(1, 2), start(100), killed(1, 200),
                 ran(1300, 1400, attempt=2, by=2), ran(1300, 1400, U, by=2)) == {
         "DLV-07": "holds 2"}
+
+
+def test_a_thread_that_is_past_its_time_limit_is_no_company() -> None:
+    twice = [submit(), born(1, 2, 3), start(100), killed(1, 200), start(1300, attempt=2, by=2),
+             killed(2, 1400), ran(2500, 2600, attempt=3, by=3), ran(1000, 5000, U, by=3)]
+    assert says(check, submit(U, timeout_ms=1000), *twice)["DLV-11"] == "holds 1"
+    assert says(check, submit(U, timeout_ms=9000), *twice)["DLV-11"] == "violated 1"

@@ -100,3 +100,8 @@ def test_the_status_is_that_of_the_later_attempt() -> None:
 def test_an_execution_that_ended_before_its_successor_started_is_not_superseded() -> None:
     assert "DLV-08" not in says(check, submit(), born(1), ran(20, 30, outcome="failed"),
                                 ran(60, 70, attempt=2), look(attempt=2))
+
+
+def test_a_holder_that_died_before_it_recorded_its_success_may_be_worker_lost() -> None:
+    story = [*ZOMBIE[:4], end(1500, outcome="failed"), end(1600, attempt=2, by=2)]
+    assert says(check, *story, dead(attempt=2, error_class="WorkerLost"))["DLV-08"] == "holds 1"
