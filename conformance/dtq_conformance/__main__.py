@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dtq_conformance.exits import Parser, run_command
 
 COMMANDS = {
+    "run": ("dtq_conformance.run_cases", "judge a target by the cases of the contract"),
+    "case": ("dtq_conformance.run_case", "run one case in this process"),
     "judge": ("dtq_conformance.judging", "judge a saved history again"),
     "tamper": ("dtq_conformance.tamper", "alter a history in one way, to see the judge object"),
 }

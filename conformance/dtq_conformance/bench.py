@@ -20,8 +20,10 @@ from dtq_conformance.operation import Operation, Refused, outcome_of
 from dtq_conformance.target import (
     TERMINAL,
     ListsDeadLetters,
+    ShowsReadiness,
     Site,
     Submission,
+    Target,
     TargetKind,
     TaskView,
     faults_in,
@@ -58,7 +60,8 @@ class Bench:
         self.submissions: dict[str, Submission] = {}
         self.replace_lost_workers = False
         self.keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
-        self.target = kind.open(Site(lab.broker.url, lab.broker.prefix, lab.witness, timing))
+        self._kind = kind
+        self.target = self.open_target(lab.broker.url)
         self._last_look: dict[str, dict[str, Any]] = {}
         self._recovery_ms = kind.recovery_ms
 
@@ -67,6 +70,11 @@ class Bench:
         self.target.close()
         self.keyspace.client.close()
 
+    def open_target(self, broker_url: str) -> Target:
+        """The target as a client of its own that reaches the broker through this address."""
+        lab = self.lab
+        return self._kind.open(Site(broker_url, lab.broker.prefix, lab.witness, self.timing))
+
     # ------------------------------------------------------------ asking the target
 
     def new_id(self) -> str:
@@ -74,15 +82,18 @@ class Bench:
         return f"{self.random.getrandbits(128):032x}"
 
     def submit(self, *steps: dict[str, Any], label: str = "", task_id: str | None = None,
-               broker_url: str | None = None, **fields: Any) -> str:
-        """Submit a probe task with these steps; returns its id, whatever the outcome was."""
+               through: Target | None = None, **fields: Any) -> str:
+        """Submit a probe task with these steps; returns its id, whatever the outcome was.
+
+        `through` is another client of the target, one whose link a fault lies on.
+        """
         submission = Submission(task_id=task_id or self.new_id(),
                                 payload={"steps": list(steps), "label": label}, **fields)
         self.submissions.setdefault(submission.task_id, submission)
         asked_ns = time.monotonic_ns()
         error: Exception | None = None
         try:
-            self.target.submit(submission, broker_url=broker_url)
+            (through or self.target).submit(submission)
         except Exception as raised:  # whatever it was, its outcome is recorded
             error = raised
         self._record("submit", submission.task_id, asked_ns, msgspec.to_builtins(submission),
@@ -149,6 +160,13 @@ class Bench:
         """The workers whose process has not ended."""
         return [worker for worker in self.workers if worker.process.alive]
 
+    def await_ready(self, worker: Worker) -> None:
+        """Wait until a worker has started up or ended, of a target that shows it."""
+        target = self.target
+        if isinstance(target, ShowsReadiness):
+            wait_for(lambda: target.is_ready(worker.name) or not worker.process.alive,
+                     reason=f"{worker.name} to be ready", limit_s=READY_LIMIT_S)
+
     def worker_of(self, pid: int) -> Worker:
         """The newest worker with this process id."""
         for worker in reversed(self.workers):
@@ -161,6 +179,7 @@ class Bench:
         living = self.living()
         for worker in living:
             worker.process.resume()
+            self.await_ready(worker)
             worker.process.terminate()
         for worker in living:
             self._await_stop(worker)

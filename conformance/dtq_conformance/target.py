@@ -85,7 +85,7 @@ class Target(Protocol):
         reaches the broker through that address (a proxy's) instead of the site's."""
         ...
 
-    def submit(self, submission: Submission, *, broker_url: str | None = None) -> None:
+    def submit(self, submission: Submission) -> None:
         """Submit a task and return when it is accepted."""
         ...
 
@@ -102,6 +102,13 @@ class Target(Protocol):
 class ListsDeadLetters(Protocol):
     def dead_letters(self) -> list[DeadLetter]:
         """All dead letters that exist."""
+        ...
+
+
+@runtime_checkable
+class ShowsReadiness(Protocol):
+    def is_ready(self, worker_id: str) -> bool:
+        """Whether this worker has started up: from then on it can be asked to stop in order."""
         ...
 
 

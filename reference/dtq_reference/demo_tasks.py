@@ -83,7 +83,8 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
     Steps: sleep ms, busy ms (holds the interpreter's lock), block ms (blocks the event loop),
     fail retryable|permanent|unknown, exit code, kill, return value, return_bytes n,
     return_unserialisable. fail, exit and kill may carry until_attempt: they then happen on
-    attempts up to that one only. Without a return step the result is attempt, worker_id and pid.
+    attempts up to that one only. A return step ends the handler; without one the result is
+    attempt, worker_id and pid.
     """
     _witness(ctx, payload, "start")
     outcome = "cancelled"
@@ -92,7 +93,10 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
         for step in payload.get("steps", []):
             if ctx.attempt > step.get("until_attempt", ctx.attempt):
                 continue
-            result = await _do(step, result)
+            if "return" in step or "return_bytes" in step or "return_unserialisable" in step:
+                result = _value(step)
+                break
+            await _do(step)
         outcome = "ok"
         return result
     except Exception:
@@ -102,8 +106,15 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
         _witness(ctx, payload, "end", outcome)
 
 
-async def _do(step: dict[str, Any], result: Any) -> Any:
-    """Do one step; returns what the task is to return."""
+def _value(step: dict[str, Any]) -> Any:
+    """What a return step returns; it ends the handler."""
+    if "return_bytes" in step:
+        return "x" * step["return_bytes"]
+    return object() if "return_unserialisable" in step else step["return"]
+
+
+async def _do(step: dict[str, Any]) -> None:
+    """Do one step that is not a return."""
     match step:
         case {"sleep": ms}:
             await asyncio.sleep(ms / 1000)
@@ -121,15 +132,8 @@ async def _do(step: dict[str, Any], result: Any) -> Any:
             os._exit(code)
         case {"kill": True}:
             os.kill(os.getpid(), signal.SIGKILL)
-        case {"return": value}:
-            return value
-        case {"return_bytes": count}:
-            return "x" * count
-        case {"return_unserialisable": True}:
-            return object()
         case _:
             raise PermanentError(f"probe_task has no step {sorted(step)}")
-    return result
 
 
 def _witness(ctx: TaskContext, payload: dict[str, Any], event: str,

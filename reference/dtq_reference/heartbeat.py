@@ -12,7 +12,7 @@ from dtq_reference import calls
 from dtq_reference.executor import Executor
 from dtq_reference.poller import Register
 from dtq_reference.settings import HEARTBEAT_JITTER
-from dtq_reference.transport import UNANSWERED
+from dtq_reference.transport import UNANSWERED, AsyncTransport
 
 if TYPE_CHECKING:
     from dtq_reference.worker import Hands
@@ -25,6 +25,7 @@ class Heartbeat:
 
     def __init__(self, hands: Hands, executor: Executor, *, register: Register) -> None:
         self._hands = hands
+        self._transport = AsyncTransport(hands.settings.redis_url)
         self._executor = executor
         self._register = register
 
@@ -44,7 +45,7 @@ class Heartbeat:
         hands = self._hands
         holds = [hold for hold in hands.holds.values() if not hold.lost]
         sent = time.monotonic()
-        reply = await hands.transport.call(calls.renew(
+        reply = await self._transport.call(calls.renew(
             hands.keys, hands.settings, hands.identity, hands.queue,
             [hold.taken for hold in holds], hands.about(self._status())))
         state, held = calls.read_renew(reply)

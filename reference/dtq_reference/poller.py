@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 from dtq_reference import calls
 from dtq_reference.calls import Taken, TakeReply
 from dtq_reference.executor import Executor
-from dtq_reference.transport import UNANSWERED
+from dtq_reference.transport import UNANSWERED, AsyncTransport
 
 if TYPE_CHECKING:
     from dtq_reference.worker import Hands
@@ -39,6 +39,7 @@ class Poller:
     def __init__(self, hands: Hands, executor: Executor, *, begin: Callable[[Taken, float], None],
                  register: Register) -> None:
         self._hands = hands
+        self._transport = AsyncTransport(hands.settings.redis_url)
         self._executor = executor
         self._begin = begin
         self._register = register
@@ -78,7 +79,7 @@ class Poller:
                           in_hand=[hold.taken for hold in hands.holds.values() if not hold.lost],
                           reap=reap)
         try:
-            reply = calls.read_take(await hands.transport.call(call))
+            reply = calls.read_take(await self._transport.call(call))
         except UNANSWERED as error:
             log.warning("take: no answer (%s)", error)
             await asyncio.sleep(random.uniform(0.02, 0.1))
@@ -119,6 +120,6 @@ class Poller:
             return
         streams = dict(zip(hands.keys.streams(hands.queue), last_ids, strict=True))
         try:
-            await hands.transport.redis.xread(streams, count=1, block=max(1, round(left_s * 1000)))
+            await self._transport.redis.xread(streams, count=1, block=max(1, round(left_s * 1000)))
         except UNANSWERED:
             return

@@ -60,6 +60,10 @@ class Queue:
         entries = self._transport.redis.xrevrange(self.keys.dead_letters, count=limit)
         return [_dead_letter(fields) for _, fields in entries]
 
+    def knows_worker(self, worker_id: str) -> bool:
+        """Whether a worker of this id has said hello and has not been silent for too long."""
+        return bool(self._transport.redis.exists(self.keys.worker_prefix + worker_id))
+
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from redis.exceptions import ResponseError
 
 from dtq_reference import calls
-from dtq_reference.transport import UNANSWERED
+from dtq_reference.transport import UNANSWERED, AsyncTransport
 
 if TYPE_CHECKING:
     from dtq_reference.worker import Hands
@@ -27,6 +27,7 @@ class Scheduler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
+        self._transport = AsyncTransport(hands.settings.redis_url)
         self._queues = [hands.queue]
         self._next_sweep = 0.0
 
@@ -48,13 +49,13 @@ class Scheduler:
     async def _promote(self) -> calls.PromoteReply:
         hands = self._hands
         call = calls.promote(hands.keys, hands.identity.consumer, self._queues)
-        reply = calls.read_promote(await hands.transport.call(call))
+        reply = calls.read_promote(await self._transport.call(call))
         if reply.unknown_queue:
-            names = await hands.transport.redis.smembers(hands.keys.queues)
+            names = await self._transport.redis.smembers(hands.keys.queues)
             self._queues = sorted(name.decode() for name in names)
         return reply
 
     async def _sweep(self) -> None:
         hands = self._hands
         self._next_sweep = time.monotonic() + 3 * hands.settings.heartbeat_interval_s
-        await hands.transport.call(calls.sweep(hands.keys, hands.queue))
+        await self._transport.call(calls.sweep(hands.keys, hands.queue))

@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 
 from dtq_reference import calls
 from dtq_reference.calls import Outcome
+from dtq_reference.transport import AsyncTransport
 
 if TYPE_CHECKING:
     from dtq_reference.worker import Hands, Hold
@@ -23,6 +24,7 @@ class Settler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
+        self._transport = AsyncTransport(hands.settings.redis_url)
         self._waiting: list[tuple[Hold, Outcome]] = []
         self._added = asyncio.Event()
 
@@ -44,7 +46,7 @@ class Settler:
         call = calls.settle(hands.keys, hands.settings, hands.identity, hands.queue,
                             [outcome for _, outcome in batch])
         try:
-            states = calls.read_settle(await hands.transport.call_again(call))
+            states = calls.read_settle(await self._transport.call_again(call))
         except ResponseError as error:
             log.warning("settle: %s; trying again", error)
             await asyncio.sleep(0.1)

@@ -74,7 +74,7 @@ class Transport:
 
 
 class AsyncTransport:
-    """The worker's connection."""
+    """A connection of the worker. Each duty has its own, so that none waits for another's."""
 
     def __init__(self, url: str) -> None:
         self.redis = redis.asyncio.Redis.from_url(url, retry=AsyncRetry(NoBackoff(), 0),

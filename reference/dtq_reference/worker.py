@@ -50,7 +50,6 @@ class Hands:
     keys: Keys
     identity: Identity
     queue: str
-    transport: AsyncTransport
     holds: dict[tuple[int, str, int, str], Hold] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
@@ -82,8 +81,8 @@ class Worker:
     def __init__(self, settings: Settings, queue: str = "default") -> None:
         worker_id = settings.worker_id or f"worker-{uuid.uuid4().hex[:8]}"
         identity = Identity(worker_id, secrets.token_hex(4))
-        self.hands = Hands(settings, Keys(settings.key_prefix), identity, queue,
-                           AsyncTransport(settings.redis_url))
+        self.hands = Hands(settings, Keys(settings.key_prefix), identity, queue)
+        self._transport = AsyncTransport(settings.redis_url)
         self.executor = Executor(settings, worker_id)
         self.settler = Settler(self.hands)
         self.heartbeat = Heartbeat(self.hands, self.executor, register=self.register)
@@ -107,9 +106,9 @@ class Worker:
         await self._drain()
         for duty in duties:
             duty.cancel()
-        await self.hands.transport.call_again(
+        await self._transport.call_again(
             calls.goodbye(self.hands.keys, self.hands.identity, self.hands.queue))
-        await self.hands.transport.close()
+        await self._transport.close()
         log.info("worker %s has stopped", self.hands.identity.consumer)
 
     async def register(self, *, again: bool) -> str:
@@ -118,7 +117,7 @@ class Worker:
         about = {"hostname": socket.gethostname(), "started_at": round(time.time() * 1000),
                  "heartbeat_interval_s": str(hands.settings.heartbeat_interval_s),
                  "concurrency": hands.settings.worker_concurrency, **hands.about("ready")}
-        reply = await hands.transport.call_again(calls.register(
+        reply = await self._transport.call_again(calls.register(
             hands.keys, hands.settings, hands.identity, hands.queue, about, again=again))
         state: str = reply.decode()
         if state == "other":
@@ -158,7 +157,7 @@ class Worker:
             hands.drop(hold)
         started = [hold.taken for hold in hands.holds.values()]
         log.info("draining: %d started", len(started))
-        await hands.transport.call_again(
+        await self._transport.call_again(
             calls.release(hands.keys, hands.identity, hands.queue, started))
         while hands.holds and (left_s := deadline - time.monotonic()) > 0:
             hands.changed.clear()

@@ -62,18 +62,15 @@ class ReferenceTarget:
         return Command([*self._kind.program, "worker", "run", "--concurrency", str(concurrency)],
                        {**environment, "DTQ_WORKER_ID": worker_id})
 
-    def submit(self, submission: Submission, *, broker_url: str | None = None) -> None:
-        queue = Queue(load(self._environment(broker_url))) if broker_url else self._queue
+    def submit(self, submission: Submission) -> None:
         try:
-            queue.submit(task_type=submission.task_type, payload=submission.payload,
-                         task_id=submission.task_id, priority=submission.priority,
-                         max_attempts=submission.max_attempts, timeout_ms=submission.timeout_ms,
-                         delay_ms=submission.delay_ms)
+            self._queue.submit(
+                task_type=submission.task_type, payload=submission.payload,
+                task_id=submission.task_id, priority=submission.priority,
+                max_attempts=submission.max_attempts, timeout_ms=submission.timeout_ms,
+                delay_ms=submission.delay_ms)
         except DtqError as error:
             raise Refused(error.code, error.message) from error
-        finally:
-            if broker_url:
-                queue.close()
 
     def look(self, task_id: str) -> TaskView | None:
         task = self._queue.get(task_id)
@@ -88,6 +85,9 @@ class ReferenceTarget:
         return [DeadLetter(task_id=letter.task_id, attempts_made=letter.attempts_made,
                            error_class=letter.last_error_class)
                 for letter in self._queue.dead_letters()]
+
+    def is_ready(self, worker_id: str) -> bool:
+        return self._queue.knows_worker(worker_id)
 
     def close(self) -> None:
         self._queue.close()

@@ -1,0 +1,305 @@
+"""Set trials side by side, each in a process of its own with a broker of its own.
+
+Comes in: command lines that each run one trial. Goes out: their verdicts, a table, one exit code.
+The subcommands `run` (of this room) and those of the other rooms share what is here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from dtq_conformance import exits
+from dtq_conformance.bench import TargetFault
+from dtq_conformance.broker import BrokerError
+from dtq_conformance.exits import InputError
+from dtq_conformance.lab import LabError, interruptible
+from dtq_conformance.target import UnknownTarget, load_target
+from dtq_conformance.trial import Options, Run, Trial, conduct
+from dtq_conformance.verdict import RunVerdict, Status
+from dtq_conformance.waiting import WaitedTooLong
+
+TRIAL_LIMIT_S = 120.0
+"""A trial that takes longer has hung; it is ended, and nothing is known of its clauses."""
+
+STYLE = {"holds": "green", "violated": "bold red", "unknown": "yellow", "not claimed": "dim"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trial to run: what to call it, and the command line that runs it and prints where."""
+
+    name: str
+    argv: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended. `verdict` is None when there is none; `problem` then says why."""
+
+    name: str
+    exit_code: int
+    folder: Path | None = None
+    verdict: RunVerdict | None = None
+    problem: str = ""
+
+    @property
+    def status(self) -> Status:
+        """The verdict's status; without a verdict nothing is known."""
+        return "unknown" if self.verdict is None else self.verdict.status
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it held, or was convicted where the harness itself did the harm."""
+        return self.verdict is not None and self.verdict.status == self.verdict.expects
+
+
+def default_jobs() -> int:
+    """How many trials run at once: they mostly wait."""
+    return max(2, 2 * (os.cpu_count() or 1))
+
+
+def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[Ended]:
+    """Run all jobs, `at_once` at a time; the results come in the order of the jobs.
+
+    An interruption ends the running ones in good order before it is passed on.
+    """
+    running: set[subprocess.Popen[str]] = set()
+    found: dict[str, Ended] = {}
+    with _bar(len(jobs), progress) as advance, ThreadPoolExecutor(at_once) as pool:
+        futures = [pool.submit(_run_job, job, running) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                ended = future.result()
+                found[ended.name] = ended
+                advance(ended)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for process in list(running):
+                process.send_signal(signal.SIGTERM)
+            raise
+    return [found[job.name] for job in jobs]
+
+
+def _run_job(job: Job, running: set[subprocess.Popen[str]]) -> Ended:
+    process = subprocess.Popen(job.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    running.add(process)
+    watchdog = threading.Timer(TRIAL_LIMIT_S, process.terminate)
+    watchdog.start()
+    try:
+        output, errors = _drain(process)
+    finally:
+        watchdog.cancel()
+        running.discard(process)
+    code = process.returncode
+    told = output.strip().splitlines()
+    if code in (exits.CONFORMS, exits.VIOLATED, exits.UNKNOWN) and told:
+        folder = Path(told[-1])
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            verdict = msgspec.json.decode((folder / "verdict.json").read_bytes(), type=RunVerdict)
+            return Ended(job.name, code, folder, verdict)
+    if code == exits.INTERRUPTED:
+        return Ended(job.name, exits.HARNESS,
+                     problem=f"ended after {TRIAL_LIMIT_S:g} s, or interrupted")
+    problem = errors.strip().splitlines()[-1] if errors.strip() else f"exit code {code}"
+    return Ended(job.name, code if code in (exits.INPUT, exits.HARNESS) else exits.HARNESS,
+                 problem=problem)
+
+
+def _drain(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Read both outputs to their end. stdin stays open: its end tells the child that we died."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with ThreadPoolExecutor(1) as reader:
+        errors = reader.submit(process.stderr.read)
+        output = process.stdout.read()
+        process.wait()
+        return output, errors.result()
+
+
+@contextlib.contextmanager
+def _bar(total: int, wanted: bool) -> Iterator[Callable[[Ended], None]]:
+    """A progress bar on a terminal; a line per trial elsewhere; nothing if not wanted."""
+    console = Console(stderr=True)
+    done = 0
+
+    def tell(ended: Ended) -> None:
+        nonlocal done
+        done += 1
+        if wanted and not console.is_terminal:
+            console.print(f"{done}/{total} {ended.name}: {told(ended)}", highlight=False)
+
+    with Progress(console=console, transient=True,
+                  disable=not (wanted and console.is_terminal)) as progress:
+        task = progress.add_task("trials", total=total)
+
+        def advance(ended: Ended) -> None:
+            tell(ended)
+            progress.update(task, advance=1, description=ended.name)
+
+        yield advance
+
+
+def told(ended: Ended) -> str:
+    """How a trial ended, in two words or a sentence."""
+    if ended.verdict is None:
+        return f"no verdict: {ended.problem}"
+    if ended.verdict.expects == "violated" and ended.is_as_expected:
+        return "convicted, as it must be"
+    return ended.verdict.status
+
+
+def end_with_parent() -> None:
+    """End this process in good order when the one that holds its stdin open is gone."""
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+@contextlib.contextmanager
+def input_faults() -> Iterator[None]:
+    """Turn the known faults of target, broker and bench into `InputError`."""
+    try:
+        yield
+    except (UnknownTarget, BrokerError, TargetFault) as error:
+        raise InputError(str(error)) from error
+    except (WaitedTooLong, LabError) as error:
+        raise RuntimeError(f"the trial could not be carried out: {error}") from error
+
+
+def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of whatever runs one trial or several."""
+    parser.add_argument("--target", default="reference", metavar="TARGET",
+                        help="reference, broken:NAME, or module:attribute (default reference)")
+    parser.add_argument("--broker", default="embedded", metavar="BROKER",
+                        help="embedded, path, or redis://… (default embedded)")
+    parser.add_argument("--out", type=Path, default=default_out(), metavar="FOLDER",
+                        help="where run folders are written (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31),
+                        help="the seed of all that is random (default: drawn)")
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that every `run` has."""
+    add_trial_arguments(parser)
+    parser.add_argument("--jobs", type=int, default=default_jobs(), metavar="N",
+                        help="trials at once (default %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+
+
+def known_names(what: str, names: Sequence[str], known: Mapping[str, object]) -> list[str]:
+    """The names, if all are known. Raises `InputError` that names what is known."""
+    for name in names:
+        if name not in known:
+            raise InputError(f"There is no {what} {name!r}. Known are {', '.join(known)}.")
+    return list(names)
+
+
+def run_all(module_and_command: Sequence[str], names: Sequence[str],
+            arguments: argparse.Namespace, *flags: str) -> list[Ended]:
+    """Run trials side by side by `python -m MODULE COMMAND NAME …`, once each with its own seed.
+
+    A single trial gets the seed that was asked for, so that the printed command repeats it.
+    """
+    with input_faults():
+        load_target(arguments.target)
+    module, command = module_and_command
+    drawn = [arguments.seed] if len(names) == 1 else seeds(arguments.seed, len(names))
+    jobs = [Job(name, [sys.executable, "-m", module, command, name, "--target", arguments.target,
+                       "--broker", arguments.broker, "--out", str(arguments.out),
+                       "--seed", str(seed), *flags])
+            for name, seed in zip(names, drawn, strict=True)]
+    return side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json)
+
+
+def run_one(trial: Trial, arguments: argparse.Namespace, *, with_faults: bool,
+            repeat: str) -> Run:
+    """Run one trial in this process, which ends in good order when interrupted or orphaned."""
+    end_with_parent()
+    with interruptible(), input_faults():
+        return conduct(trial, load_target(arguments.target), Options(
+            out=arguments.out, broker=arguments.broker, seed=arguments.seed,
+            with_faults=with_faults, repeat=repeat))
+
+
+def default_out() -> Path:
+    """reports/results in a checkout, dtq-results elsewhere."""
+    checkout = Path(__file__).parents[2]
+    if (checkout / "pyproject.toml").is_file() and (checkout / "reports").is_dir():
+        return checkout / "reports" / "results"
+    return Path("dtq-results")
+
+
+def seeds(first: int, count: int) -> list[int]:
+    """A seed for each of several trials, drawn from one."""
+    drawn = random.Random(first)
+    return [drawn.randrange(2**31) for _ in range(count)]
+
+
+def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path) -> int:
+    """Print what became of all trials and return the exit code of the whole."""
+    if as_json:
+        sys.stdout.write(msgspec.json.encode({
+            "out": str(out), "exit_code": exit_code(ended),
+            "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
+                      "status": each.status, "as_expected": each.is_as_expected,
+                      "problem": each.problem, "verdict": each.verdict} for each in ended],
+        }).decode() + "\n")
+        return exit_code(ended)
+    console = Console()
+    table = Table(title_justify="left")
+    for column in ("trial", "verdict", "explanation"):
+        table.add_column(column, overflow="fold")
+    for each in ended:
+        style = "green" if each.is_as_expected else STYLE[each.status]
+        sentence = each.problem if each.verdict is None else each.verdict.sentence
+        table.add_row(each.name, Text(told(each), style=style), Text(sentence))
+    console.print(table)
+    for each in ended:
+        if each.verdict is not None and not each.is_as_expected:
+            console.print(Text(f"{each.name}: {each.folder}\n  repeat with: "
+                               f"{each.verdict.repeat}"), soft_wrap=True)
+    good = sum(each.is_as_expected for each in ended)
+    console.print(f"{good} of {len(ended)} trials ended as they should. Runs: {out}",
+                  highlight=False, soft_wrap=True)
+    return exit_code(ended)
+
+
+def exit_code(ended: Sequence[Ended]) -> int:
+    """The worst of all: harness failed, input at fault, violated, unknown, conforms."""
+    codes = {code_of(each) for each in ended}
+    for code in (exits.HARNESS, exits.INPUT, exits.VIOLATED, exits.UNKNOWN):
+        if code in codes:
+            return code
+    return exits.CONFORMS if codes else exits.UNKNOWN
+
+
+def code_of(ended: Ended) -> int:
+    """One trial's code. A canary that is not convicted means that the judge cannot be trusted."""
+    if ended.is_as_expected:
+        return exits.CONFORMS
+    if ended.verdict is not None and ended.verdict.expects == "violated":
+        return exits.UNKNOWN if ended.status == "unknown" else exits.HARNESS
+    return ended.exit_code

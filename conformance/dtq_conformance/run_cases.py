@@ -1,0 +1,22 @@
+"""The subcommands `run` (cases side by side) and `case` (one of them, in this process)."""
+
+from __future__ import annotations
+
+import argparse
+
+from dtq_conformance.cases import CASES
+from dtq_conformance.run import add_run_arguments, conclude, known_names, run_all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `dtq-conformance run`."""
+    parser.add_argument("cases", nargs="*", metavar="CASE",
+                        help=f"cases to run, of: {', '.join(CASES)} (default: all)")
+    add_run_arguments(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run cases side by side, each in a process of its own, and print their verdicts."""
+    names = known_names("case", arguments.cases, CASES) or list(CASES)
+    ended = run_all(["dtq_conformance", "case"], names, arguments)
+    return conclude(ended, as_json=arguments.json, out=arguments.out)
