@@ -105,7 +105,8 @@ def story(history: History, task_id: str, look: Operation) -> str:
     if not look.answer:
         return (f"{began}: the target does not know it any more "
                 f"{at(history, look.answered_ns)}, {missing}.")
-    return (f"{began}: it is still {look.answer.get('status')!r} "
+    stays = "is" if evidence.terminal(look) else "is still"
+    return (f"{began}: it {stays} {look.answer.get('status')!r} "
             f"{at(history, look.answered_ns)}, {missing}.")
 
 
