@@ -83,7 +83,8 @@ def _names_its_execution(history: History, ledger: Ledger, task_id: str,
         ledger.judged("STATE-03")
         if any(e.outcome == "ok" and _names(result, e) for e in executions):
             return
-        known = "; ".join(f"{holder(e)} {f'ended {e.outcome}' if e.outcome else 'never ended'}" for e in executions)
+        known = "; ".join(f"{holder(e)} {'ended ' + e.outcome if e.outcome else 'never ended'}"
+                          for e in executions)
         ledger.violated("STATE-03", task_id, f"Task {task_id} is reported as succeeded "
                         f"{at(history, look.answered_ns)} with the result {_told(result)}, but no "
                         f"execution by exactly that holder ended well. Witnessed: "
