@@ -36,7 +36,8 @@ def _report(argv: Sequence[str]) -> int:
     folder = read.latest(read.results_folder()) if arguments.run == "latest" \
         else Path(arguments.run)
     runs = read.read_runs(folder)
-    written = page.write_report(runs, arguments.out or folder / "report")
+    written = page.write_report(runs, arguments.out or folder / "report",
+                                unrecorded=read.without_history(folder))
     if arguments.json:
         print(json.dumps({
             "page": str(written.page), "pngs": [str(path) for path in written.pngs],

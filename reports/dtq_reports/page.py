@@ -7,9 +7,12 @@ Pictures are data: URIs and the style is inline, so the page opens from a disk o
 from __future__ import annotations
 
 import base64
+import os
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +23,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dtq_reports import story, summary
 from dtq_reports.plot import Picture, to_png
-from dtq_reports.plots import PLOTS
+from dtq_reports.plots import PLOTS, executions_per_task
 from dtq_reports.read import Run, rows_of
 from dtq_reports.words import count, listed, number, was
 
 PAGE = "report.html"
+RUNS_TO_SHARE_OUT = 8
+"""From so many runs on, drawing in several processes is worth starting them."""
+
 ROWS_AT_MOST = 60
 """So many further executions are listed; the rest is counted, and is in the history."""
 
@@ -38,24 +44,41 @@ class Written:
     status: Status
 
 
-def write_report(runs: Sequence[Run], folder: Path) -> Written:
+def write_report(runs: Sequence[Run], folder: Path, *,
+                 unrecorded: Sequence[Path] = ()) -> Written:
     """Draw every plot of every run, and write the page and the PNG files into `folder`.
 
-    Runs stand in the order given, except that what went wrong comes first.
+    Runs stand in the order given, except that what went wrong comes first. `unrecorded` are the
+    folders of runs that left no history.
     """
     folder.mkdir(parents=True, exist_ok=True)
     runs = sorted(runs, key=lambda run: -SEVERITY[summary.status_of(run)])
     pngs: list[Path] = []
     sections = []
-    for run, anchor in zip(runs, _anchors(runs), strict=True):
-        pictures = draw(run)
+    for run, anchor, pictures in zip(runs, _anchors(runs), draw_all(runs), strict=True):
         for picture in pictures:
             pngs.append(folder / f"{anchor}-{picture.name}.png")
             pngs[-1].write_bytes(picture.png)
         sections.append(_section(run, anchor, pictures, single=len(runs) == 1))
     page = folder / PAGE
-    page.write_text(_render(runs, sections), encoding="utf-8")
+    page.write_text(_render(runs, sections, unrecorded), encoding="utf-8")
     return Written(page, tuple(pngs), summary.status_of_all(runs))
+
+
+def draw_all(runs: Sequence[Run]) -> list[list[Picture]]:
+    """Every plot of every run; many runs are shared out to as many processes as there are cores.
+
+    They are spawned, not forked: whoever calls may have threads.
+    """
+    if len(runs) < RUNS_TO_SHARE_OUT or cores() == 1:
+        return [draw(run) for run in runs]
+    with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
+        return list(pool.map(draw, runs, chunksize=2))
+
+
+def cores() -> int:
+    """How many processes can draw at the same time."""
+    return min(os.cpu_count() or 1, 8)
 
 
 def draw(run: Run) -> list[Picture]:
@@ -73,7 +96,8 @@ def _anchors(runs: Sequence[Run]) -> list[str]:
     return names
 
 
-def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]]) -> str:
+def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]],
+            unrecorded: Sequence[Path]) -> str:
     environment = Environment(loader=PackageLoader("dtq_reports"), autoescape=True,
                               undefined=StrictUndefined, trim_blocks=True)
     environment.globals.update(symbol=summary.SYMBOL, word=summary.WORD, meaning=summary.MEANING,
@@ -83,7 +107,7 @@ def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]]) -> str:
     clauses = _clauses(runs)
     held = sum(row["status"] == "holds" for row in clauses)
     return environment.get_template("page.html").render(
-        heading=_heading(runs), answer=summary.answer(runs), runs=sections,
+        heading=_heading(runs), answer=summary.answer(runs, unrecorded=unrecorded), runs=sections,
         single=len(runs) == 1, clauses=clauses,
         stories_title=f"What went wrong in {count(accused, 'run')}" if len(runs) > 1 else
                       f"{count(len(sections[0]['stories']), 'violation')}, step by step",
@@ -197,7 +221,8 @@ def _again(run: Run) -> dict[str, Any]:
     left_out = len(table) - ROWS_AT_MOST
     return {
         "again_title": f"{number(justified)} of {count(len(table), 'further execution')} "
-                       f"{was(justified)} justified",
+                       f"{was(justified)} justified" if len(table) else
+                       executions_per_task.title(run),
         "again": [{"task_id": row.task_id, "number": row.number, "attempt": row.attempt,
                    "worker": row.worker, "start": evidence.ms(round(row.start_s * 1e9)),
                    "justified": JUSTIFIED[str(row.standing)], "because": row.because}

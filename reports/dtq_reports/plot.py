@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 from dtq_reports.read import Run
 
 INK, FAINT, PAPER = "#1b1b1b", "#6b6b6b", "#ffffff"
-WIDTH_IN, DPI = 10.0, 150
+WIDTH_IN, DPI = 10.0, 120
 
 
 @dataclass(frozen=True)

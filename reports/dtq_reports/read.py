@@ -109,6 +109,11 @@ class Run:
         """Each submitted task with what became of it, in the order of submission."""
         return {task_id: self._fate(task_id) for task_id in self.history.submissions}
 
+    @cached_property
+    def tasks(self) -> list[Fate]:
+        """The tasks that were accepted or executed: a refused submission is no task."""
+        return [fate for fate in self.fates.values() if fate.accepted or fate.executions]
+
     def _fate(self, task_id: str) -> Fate:
         first = self.history.submissions[task_id][0]
         last = evidence.last_look(self.history, task_id)
@@ -218,6 +223,12 @@ def read_runs(folder: Path) -> list[Run]:
         raise ReportError(f"{folder} contains no run: no {HISTORY} in it or below it.")
     runs = [read_run(place) for place in found]
     return sorted(runs, key=lambda run: (run.history.header.room, run.history.header.began_at))
+
+
+def without_history(folder: Path) -> list[Path]:
+    """The runs in or below a folder that began and left no history: nobody can judge them."""
+    begun = {path.parent for name in (SCHEDULE, "logs") for path in folder.rglob(name)}
+    return sorted(place for place in begun if not (place / HISTORY).is_file())
 
 
 def results_folder() -> Path:

@@ -16,7 +16,7 @@ from dtq_conformance.verdict import SEVERITY, Status, Verdict, worst
 from rich.console import Console
 from rich.table import Table
 
-from dtq_reports.read import LOSS, Run, read_runs
+from dtq_reports.read import LOSS, Run, read_runs, without_history
 from dtq_reports.words import count, listed, number, was
 
 WORD: dict[Status, str] = {"holds": "held", "violated": "violated", "unknown": "unknown",
@@ -104,8 +104,11 @@ def status_of_all(runs: Sequence[Run]) -> Status:
     return runs[0].verdict.status if len(runs) == 1 else worst([status_of(run) for run in runs])
 
 
-def answer(runs: Sequence[Run]) -> Answer:
-    """Say whether anything was lost, and what else a reader has to know at once."""
+def answer(runs: Sequence[Run], *, unrecorded: Sequence[Path] = ()) -> Answer:
+    """Say whether anything was lost, and what else a reader has to know at once.
+
+    `unrecorded` are the folders of runs that began and left no history.
+    """
     judged = [run for run in runs if not run.is_control] or list(runs)
     total = tally(judged)
     losses = [row.status for run in judged for row in run.verdict.rows if row.clause == LOSS]
@@ -116,7 +119,8 @@ def answer(runs: Sequence[Run]) -> Answer:
         status = "unknown"
     word = {"holds": "No.", "violated": "Yes.", "unknown": "Not known."}[status]
     besides = tuple(remark for remark in (
-        _other_violations(judged), _unknowns(judged), _controls(runs, judged))
+        _other_violations(judged), _unknowns(judged), _unrecorded(unrecorded),
+        _controls(runs, judged))
         if remark is not None)
     return Answer(word, status, _counted(total), besides)
 
@@ -151,6 +155,14 @@ def _unknowns(runs: Sequence[Run]) -> Remark | None:
         return None
     return Remark("unknown", f"{len(open_)} of {count(len(runs), 'run')} {was(len(open_))} not "
                              f"decided (unknown): {listed(open_)}.")
+
+
+def _unrecorded(folders: Sequence[Path]) -> Remark | None:
+    if not folders:
+        return None
+    return Remark("unknown", f"{count(len(folders), 'run')} left no history, and nothing can be "
+                             f"said of {'it' if len(folders) == 1 else 'them'}: "
+                             f"{listed([folder.name for folder in folders])}.")
 
 
 def _controls(runs: Sequence[Run], judged: Sequence[Run]) -> Remark | None:
@@ -195,7 +207,7 @@ def print_summary(folder: Path, *, console: Console | None = None) -> None:
     if not out.is_terminal:
         out = Console(file=out.file, highlight=False, width=max(out.width, LOG_COLUMNS))
     runs = read_runs(folder)
-    said = answer(runs)
+    said = answer(runs, unrecorded=without_history(folder))
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in COUNTED else "left",
@@ -213,7 +225,7 @@ def print_summary(folder: Path, *, console: Console | None = None) -> None:
 def markdown(folder: Path) -> str:
     """The same summary as Markdown, for a page of a CI service or a ticket."""
     runs = read_runs(folder)
-    said = answer(runs)
+    said = answer(runs, unrecorded=without_history(folder))
     lines = [f"**Was anything lost? {said.word}** {said.sentence}", "",
              *[f"{SYMBOL[remark.status]} {remark.sentence}\n" for remark in said.besides],
              f"| {' | '.join(HEADINGS)} |",

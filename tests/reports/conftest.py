@@ -13,7 +13,7 @@ from tests.reports import example_runs
 
 @pytest.fixture(scope="session")
 def batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a held, a violated, a control run and a burst of 2,000 tasks."""
+    """A folder with a held, a violated, a control run and a burst of 600 tasks."""
     folder = tmp_path_factory.mktemp("batch")
     for write in (example_runs.held_run, example_runs.violated_run, example_runs.canary_run,
                   example_runs.burst_run):

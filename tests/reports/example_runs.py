@@ -234,8 +234,8 @@ HELD = Story("worker_killed_mid_handler", AFTER_A_KILL, kills={1: 700, 3: 1300},
 VIOLATED = Story("worker_killed_twice", AFTER_TWO_KILLS, workers=1, kills={1: 260, 2: 3700},
                  loses_after=2)
 CANARY = Story("canary", deletes=4)
-BURST = Story("burst_under_fire", AFTER_A_KILL, tasks=2000, concurrency=8, task_ms=50,
-              kills={1: 1700})
+BURST = Story("burst_under_fire", AFTER_A_KILL, tasks=600, concurrency=8, task_ms=50,
+              kills={1: 500})
 
 
 def held_run(parent: Path) -> Path:
@@ -258,6 +258,6 @@ def canary_run(parent: Path) -> Path:
 
 
 def burst_run(parent: Path) -> Path:
-    """2,000 tasks of all priorities; one of two workers killed with its hands full."""
+    """600 tasks of all priorities; one of two workers killed with its hands full."""
     save(parent / "burst-0007", BURST, play(BURST), target="reference")
     return parent / "burst-0007"

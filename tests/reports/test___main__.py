@@ -55,6 +55,16 @@ def test_a_bad_question_exits_4_with_a_sentence(
     assert complaint in capsys.readouterr().err
 
 
+def test_a_run_of_a_batch_that_left_no_history_is_named_on_the_page_and_in_the_summary(
+        held: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(held.folder, tmp_path / "held-0007")
+    (tmp_path / "died-0008" / "logs").mkdir(parents=True)
+    assert main([str(tmp_path), "--summary"]) == 0
+    told = "1 run left no history, and nothing can be said of it: died-0008."
+    assert told in capsys.readouterr().out
+    assert told in (tmp_path / "report" / "report.html").read_text()
+
+
 def test_a_run_without_a_verdict_exits_4_and_writes_nothing(
         held: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(shutil.copytree(held.folder, tmp_path / "run"))

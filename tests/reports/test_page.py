@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from dtq_reports import page
 from dtq_reports.page import Written, write_report
-from dtq_reports.read import Run
+from dtq_reports.read import Run, read_run
 
 from tests.reports import browser, example_runs
 
@@ -64,9 +65,9 @@ def test_chromium_opens_the_page_without_a_complaint_or_a_request(
 
 def test_chromium_would_have_shown_a_complaint_and_a_request(tmp_path: Path, need: Need) -> None:
     need(browser.CHROMIUM, browser.ABSENT)
-    page = tmp_path / "bad.html"
-    page.write_text("<img src='http://127.0.0.1:9/x.png'><script>missing()</script>")
-    seen = browser.see(page, tmp_path)
+    bad = tmp_path / "bad.html"
+    bad.write_text("<img src='http://127.0.0.1:9/x.png'><script>missing()</script>")
+    seen = browser.see(bad, tmp_path)
     assert any("missing is not defined" in line for line in seen.console)
     assert seen.requests == ("http://127.0.0.1:9/x.png",)
 
@@ -104,11 +105,11 @@ def test_each_further_execution_has_a_row_with_its_justification(accusing: Writt
 
 def test_a_batch_has_a_table_of_runs_and_a_section_for_each(written: Written) -> None:
     html, text = written.page.read_text(), text_of(written)
-    assert "4 runs with 2 074 executions of 2 063 tasks" in text
+    assert "4 runs with 674 executions of 663 tasks" in text
     for run_id in ("held-0007", "violated-0007", "canary-0007", "burst-0007"):
         assert f'href="#{run_id}"' in html
         assert f'<details class="run" id="{run_id}"' in html
-    assert text.index("violated-0007") < text.index("2 000")
+    assert text.index("violated-0007") < text.index("600")
     assert "as it must be: the harness itself deleted a task" in text
     assert "1 × deleted" in text and "2 × killed" in text
 
@@ -136,6 +137,14 @@ def test_the_pictures_lie_beside_the_page_and_are_pngs_of_the_run(written: Writt
         assert path.stat().st_size < 400_000
 
 
+def test_pictures_drawn_in_several_processes_are_the_same(
+        held: Run, violated: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = [page.draw(run) for run in (held, violated)]
+    monkeypatch.setattr(page, "RUNS_TO_SHARE_OUT", 2)
+    monkeypatch.setattr(page, "cores", lambda: 2)
+    assert page.draw_all([held, violated]) == alone
+
+
 def test_each_picture_has_its_title_as_words(accusing: Written) -> None:
     titles = re.findall(r'alt="([^"]+)"', accusing.page.read_text())
     assert len(titles) == 2
@@ -146,7 +155,6 @@ def test_what_a_run_says_of_itself_cannot_break_the_page(violated: Run, tmp_path
     folder = tmp_path / "odd-0007"
     story = example_runs.Story("<script>alert(1)</script>", tasks=2)
     example_runs.save(folder, story, example_runs.play(story), target="<img src=x>")
-    from dtq_reports.read import read_run
     written = write_report([read_run(folder)], tmp_path)
     assert outside(written.page.read_text()) == []
 

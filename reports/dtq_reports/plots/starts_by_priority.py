@@ -11,13 +11,15 @@ from dtq_reports.words import count
 SHOWN_FROM_TASKS = 201
 SHOWN_FROM_PRIORITIES = 3
 BINS = 120
+HEIGHT = 0.85
+"""How much of the room between two priorities the tallest bar takes."""
 
 
 def draw(run: Run) -> Drawing | None:
     """A row of bars for each priority; None where tasks are few and of few priorities."""
     table = run.executions
     levels = sorted(table["priority"].unique())
-    if not len(table) or (len(run.fates) < SHOWN_FROM_TASKS
+    if not len(table) or (len(run.tasks) < SHOWN_FROM_TASKS
                           and len(levels) < SHOWN_FROM_PRIORITIES):
         return None
     figure, axes = canvas(0.34 * len(levels) + 1.5)
@@ -26,8 +28,8 @@ def draw(run: Run) -> Drawing | None:
               for level in levels}
     most = max(int(row.max()) for row in counts.values())
     for level in levels:
-        axes.bar(edges[:-1], counts[level] / most * 0.85, width=np.diff(edges), bottom=level,
-                 align="edge", color="#0072b2", zorder=3)
+        axes.stairs(level + counts[level] / most * HEIGHT, edges, baseline=level, fill=True,
+                    color="#0072b2", zorder=3)
         axes.axhline(level, color="#dddddd", linewidth=0.6, zorder=1)
     for death in run.deaths:
         axes.axvline(death.at_s, color=INK, linewidth=1.0, zorder=4)

@@ -69,7 +69,7 @@ def draw(run: Run) -> Drawing | None:
     lanes = _lanes(run)
     if not lanes:
         return None
-    few = len(run.fates) <= THICK_BARS_AT_MOST
+    few = len(run.tasks) <= THICK_BARS_AT_MOST
     unit_in = _unit_in(lanes, few=few)
     lanes = _stacked(lanes, gap=GAP_IN / unit_in)
     total = lanes[-1].bottom
@@ -91,7 +91,7 @@ def draw(run: Run) -> Drawing | None:
 
 
 def _title(run: Run) -> str:
-    head = (f"{count(len(run.fates), 'task')}, {count(len(run.executions), 'execution')}, "
+    head = (f"{count(len(run.tasks), 'task')}, {count(len(run.executions), 'execution')}, "
             f"{count(len(run.workers), 'worker process', 'worker processes')}")
     if run.deaths:
         times = listed([f"{death.at_s:.3f}" for death in run.deaths], at_most=5)
