@@ -1,0 +1,24 @@
+"""A broker that all tests of the engine share; each test has an installation of its own on it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from dtq_conformance.lab import Lab
+
+from tests.reference.engine import Engine
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("logs")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def engine(lab: Lab) -> Iterator[Engine]:
+    engine = Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")
+    yield engine
+    engine.close()

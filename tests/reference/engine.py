@@ -1,0 +1,200 @@
+"""One installation of the engine under a prefix of its own, worked script by script.
+
+Time is not waited for: a lease is ended by ageing its pending entry, an appointment by moving its
+score, an attempt by moving its `started_at`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dtq_reference import calls
+from dtq_reference.calls import Call, Identity, Outcome, Taken, TakeReply
+from dtq_reference.keys import GROUP, LEVELS, Keys
+from dtq_reference.queue import Queue
+from dtq_reference.settings import Settings
+from dtq_reference.transport import Transport
+
+LONG_AGO_MS = 86_400_000
+OF_THE_MOMENT = frozenset({"started_at", "last_heartbeat"})
+"""Hash fields that tell when a step was last sent; a step that is sent again may move them."""
+
+
+class Engine:
+    """The client, the scripts and the key space of one prefix."""
+
+    def __init__(self, url: str, prefix: str, **settings: Any) -> None:
+        self.settings = Settings(redis_url=url, key_prefix=prefix, **settings)
+        self.keys = Keys(prefix)
+        self.transport = Transport(url)
+        self.redis = self.transport.redis
+        self.queue = Queue(self.settings)
+        self._incarnations = 0
+
+    def with_settings(self, **settings: Any) -> Engine:
+        """The same installation, seen by a process that is configured otherwise."""
+        return Engine(self.settings.redis_url, self.settings.key_prefix, **settings)
+
+    def close(self) -> None:
+        self.queue.close()
+        self.transport.close()
+
+    def run(self, call: Call) -> Any:
+        return self.transport.call(call)
+
+    def submit(self, **fields: Any) -> str:
+        return self.queue.submit(**{"task_type": "echo_task", **fields})[0]
+
+    def worker(self, worker_id: str = "w") -> Identity:
+        """A process that has said hello; each has an incarnation of its own."""
+        self._incarnations += 1
+        identity = Identity(worker_id, f"{self._incarnations:08x}")
+        self.run(self.hello(identity))
+        return identity
+
+    def hello(self, identity: Identity, *, again: bool = False) -> Call:
+        return calls.register(self.keys, self.settings, identity, "default",
+                              {"status": "ready", "concurrency": 4}, again=again)
+
+    def take_call(self, identity: Identity, *, room: int = 10, in_hand: Iterable[Taken] = (),
+                  reap: bool = True) -> Call:
+        return calls.take(self.keys, self.settings, identity, "default", room=room,
+                          in_hand=in_hand, reap=reap)
+
+    def take(self, identity: Identity, **options: Any) -> TakeReply:
+        return calls.read_take(self.run(self.take_call(identity, **options)))
+
+    def take_one(self, identity: Identity, **options: Any) -> Taken:
+        """Take what stands first; exactly one task must come."""
+        (taken,) = self.take(identity, room=1, **options).tasks
+        return taken
+
+    def settle_call(self, identity: Identity, *outcomes: Outcome) -> Call:
+        return calls.settle(self.keys, self.settings, identity, "default", outcomes)
+
+    def settle(self, identity: Identity, *outcomes: Outcome) -> list[str]:
+        return calls.read_settle(self.run(self.settle_call(identity, *outcomes)))
+
+    def renew_call(self, identity: Identity, *holds: Taken) -> Call:
+        return calls.renew(self.keys, self.settings, identity, "default", holds,
+                           {"status": "busy", "active_tasks": len(holds)})
+
+    def renew(self, identity: Identity, *holds: Taken) -> tuple[str, list[bool]]:
+        return calls.read_renew(self.run(self.renew_call(identity, *holds)))
+
+    def release_call(self, identity: Identity, *started: Taken) -> Call:
+        return calls.release(self.keys, identity, "default", started)
+
+    def release(self, identity: Identity, *started: Taken) -> list[bool]:
+        return [bool(held) for held in self.run(self.release_call(identity, *started))]
+
+    def promote_call(self, consumer: str = "leader", queues: tuple[str, ...] = ("default",)) -> Call:
+        return calls.promote(self.keys, consumer, queues)
+
+    def promote(self, consumer: str = "leader",
+                queues: tuple[str, ...] = ("default",)) -> calls.PromoteReply:
+        return calls.read_promote(self.run(self.promote_call(consumer, queues)))
+
+    def goodbye(self, identity: Identity) -> str:
+        reply: bytes = self.run(calls.goodbye(self.keys, identity, "default"))
+        return reply.decode()
+
+    def sweep(self) -> int:
+        removed: int = self.run(calls.sweep(self.keys, "default"))
+        return removed
+
+    def end_leases(self) -> None:
+        """Age every pending entry beyond any lease; its holder stays what it was."""
+        for stream in self.keys.streams("default"):
+            for pending in self.redis.xpending_range(stream, GROUP, "-", "+", 1000):
+                self.redis.xclaim(stream, GROUP, pending["consumer"], 0, [pending["message_id"]],
+                                  idle=LONG_AGO_MS, justid=True)
+
+    def make_due(self, *task_ids: str) -> None:
+        """Let the appointments of these tasks lie in the past, in this order."""
+        for place, task_id in enumerate(task_ids, start=1):
+            self.redis.zadd(self.keys.schedule, {task_id: place}, xx=True)
+
+    def lose_holder(self, worker_id: str = "lost", **options: Any) -> Taken:
+        """A process takes one task and dies; its lease ends."""
+        taken = self.take_one(self.worker(worker_id), **options)
+        self.end_leases()
+        return taken
+
+    def lost_twice(self, **fields: Any) -> str:
+        """Submit a task that then loses two holders, and waits for its third."""
+        task_id = self.submit(**fields)
+        assert self.lose_holder().task_id == self.lose_holder().task_id == task_id
+        return task_id
+
+    def record(self, task_id: str) -> dict[str, str]:
+        found = self.redis.hgetall(self.keys.task_prefix + task_id)
+        return {name.decode(): value.decode() for name, value in found.items()}
+
+    def status(self, task_id: str) -> str:
+        return self.record(task_id)["status"]
+
+    def expires(self, task_id: str) -> bool:
+        return bool(self.redis.ttl(self.keys.task_prefix + task_id) >= 0)
+
+    def letters(self) -> list[str]:
+        """The task ids of the dead letters, oldest first."""
+        return [letter.task_id for letter in reversed(self.queue.dead_letters())]
+
+    def pending(self) -> dict[str, str]:
+        """For each pending task its holder's name in the group."""
+        found = {}
+        for stream in self.keys.streams("default"):
+            for pending in self.redis.xpending_range(stream, GROUP, "-", "+", 1000):
+                for _, fields in self.redis.xrange(stream, pending["message_id"],
+                                                   pending["message_id"]):
+                    found[fields[b"task_id"].decode()] = pending["consumer"].decode()
+        return found
+
+    def consumers(self) -> set[str]:
+        return {consumer["name"].decode() for stream in self.keys.streams("default")
+                for consumer in self.redis.xinfo_consumers(stream, GROUP)}
+
+    def dump(self) -> dict[str, Any]:
+        """The whole key space of the prefix: types, contents, groups, pending entries with owner
+        and delivery count, scores, and whether a key expires; only what OF_THE_MOMENT names is
+        left out, and for how long an entry has been idle."""
+        return {key.decode(): (self._content(key), self.redis.ttl(key) >= 0)
+                for key in sorted(self.redis.scan_iter(f"{self.keys.prefix}*", count=1000))}
+
+    def _content(self, key: bytes) -> Any:
+        match self.redis.type(key):
+            case b"hash":
+                return {name: value for name, value in self.redis.hgetall(key).items()
+                        if name.decode() not in OF_THE_MOMENT}
+            case b"set":
+                return self.redis.smembers(key)
+            case b"zset":
+                return self.redis.zrange(key, 0, -1, withscores=True)
+            case b"string":
+                return self.redis.get(key)
+            case b"stream":
+                return (self.redis.xrange(key), [self._group(key, group)
+                                                 for group in self.redis.xinfo_groups(key)])
+        raise AssertionError(f"{key!r} is a {self.redis.type(key)!r}, which no part of the engine "
+                             "writes")
+
+    def _group(self, key: bytes, group: dict[str, Any]) -> Any:
+        pending = self.redis.xpending_range(key, group["name"], "-", "+", 10_000)
+        return (group["name"], group["last-delivered-id"],
+                {consumer["name"] for consumer in self.redis.xinfo_consumers(key, group["name"])},
+                [(entry["message_id"], entry["consumer"], entry["times_delivered"])
+                 for entry in pending])
+
+
+def succeeded(taken: Taken, result: bytes = b'{"done":true}') -> Outcome:
+    return Outcome(taken, 5, result)
+
+
+def failed(taken: Taken, *, retryable: bool = True, delay_ms: int = 60_000) -> Outcome:
+    return Outcome(taken, 5, error_class="Broken", error_message="it broke", retryable=retryable,
+                   delay_ms=delay_ms)
+
+
+__all__ = ["GROUP", "LEVELS", "Engine", "failed", "succeeded"]
