@@ -57,7 +57,7 @@ ALIVE = Look("#f1f1f1", "worker process alive")
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished figure, its title, and the words that stand for it where it cannot be seen."""
+    """A finished figure and its title, which stands for it where it cannot be seen."""
 
     title: str
     figure: Figure

@@ -41,7 +41,6 @@ class Tally:
     lost: tuple[str, ...]
     undecided: int
     executions: int
-    repeated: int
     killed: int
     statuses: Counter[str]
 
@@ -85,7 +84,6 @@ def tally(runs: Sequence[Run]) -> Tally:
         lost=tuple(fate.task_id for fate in fates if fate.lost),
         undecided=sum(not fate.finished and not fate.lost for fate in accepted),
         executions=sum(len(run.executions) for run in runs),
-        repeated=sum(fate.executions > 1 for fate in fates),
         killed=sum(len(run.deaths) for run in runs),
         statuses=Counter(str(fate.status) for fate in accepted if fate.finished))
 
