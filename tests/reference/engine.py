@@ -89,7 +89,8 @@ class Engine:
     def release(self, identity: Identity, *started: Taken) -> list[bool]:
         return [bool(held) for held in self.run(self.release_call(identity, *started))]
 
-    def promote_call(self, consumer: str = "leader", queues: tuple[str, ...] = ("default",)) -> Call:
+    def promote_call(self, consumer: str = "leader",
+                     queues: tuple[str, ...] = ("default",)) -> Call:
         return calls.promote(self.keys, consumer, queues)
 
     def promote(self, consumer: str = "leader",

@@ -1,0 +1,90 @@
+"""The script `promote`: due work moves into its stream, never early, and only for the leader."""
+
+from __future__ import annotations
+
+from dtq_reference.calls import PROMOTE_LIMIT, SCHEDULER_LOCK_MS
+
+from tests.reference.engine import Engine, failed
+
+NOTHING = (True, 0, False, False)
+
+
+def test_only_the_holder_of_the_lock_promotes_and_it_refreshes_the_lock(engine: Engine) -> None:
+    task_id = engine.submit(delay_ms=60_000)
+    engine.promote("leader")
+    engine.make_due(task_id)
+    engine.redis.pexpire(engine.keys.scheduler_lock, 5_000)
+    assert engine.promote("another").leader is False
+    assert engine.status(task_id) == "pending"
+    assert engine.redis.pttl(engine.keys.scheduler_lock) <= 5_000
+    assert engine.promote("leader").promoted == 1
+    assert 5_000 < engine.redis.pttl(engine.keys.scheduler_lock) <= SCHEDULER_LOCK_MS
+
+
+def test_when_the_lock_has_ended_another_leads(engine: Engine) -> None:
+    engine.promote("leader")
+    engine.redis.delete(engine.keys.scheduler_lock)
+    assert engine.promote("another").leader is True
+    assert engine.promote("leader").leader is False
+
+
+def test_nothing_is_promoted_early(engine: Engine) -> None:
+    task_id = engine.submit(delay_ms=60_000)
+    now_ms = int(engine.redis.time()[0]) * 1000
+    engine.redis.zadd(engine.keys.schedule, {task_id: now_ms + 30_000})
+    before = engine.dump()
+    engine.promote()
+    reply = engine.promote()
+    assert (reply.leader, reply.promoted, reply.more, reply.unknown_queue) == NOTHING
+    after = engine.dump()
+    after.pop(engine.keys.scheduler_lock)
+    assert after == before
+
+
+def test_a_delayed_task_keeps_attempt_one_and_enters_its_own_level(engine: Engine) -> None:
+    task_id = engine.submit(delay_ms=60_000, priority=8, payload={"a": "ä"})
+    engine.make_due(task_id)
+    assert engine.promote().promoted == 1
+    assert engine.redis.zcard(engine.keys.schedule) == 0
+    assert engine.redis.xlen(engine.keys.stream("default", 8)) == 1
+    taken = engine.take_one(engine.worker())
+    assert (taken.task_id, taken.attempt, taken.payload) == (task_id, 1, '{"a":"ä"}'.encode())
+
+
+def test_a_retry_is_the_next_attempt(engine: Engine) -> None:
+    worker = engine.worker()
+    task_id = engine.submit()
+    engine.settle(worker, failed(engine.take_one(worker)))
+    engine.make_due(task_id)
+    engine.promote()
+    record = engine.record(task_id)
+    assert (record["status"], record["attempt"]) == ("queued", "2")
+
+
+def test_at_most_a_hundred_are_promoted_in_a_pass_the_earliest_first(engine: Engine) -> None:
+    submitted = [engine.submit(delay_ms=60_000) for _ in range(PROMOTE_LIMIT + 2)]
+    engine.make_due(*submitted)
+    first = engine.promote()
+    assert (first.promoted, first.more) == (PROMOTE_LIMIT, True)
+    assert engine.redis.zrange(engine.keys.schedule, 0, -1) == [
+        task_id.encode() for task_id in submitted[PROMOTE_LIMIT:]]
+    second = engine.promote()
+    assert (second.promoted, second.more) == (2, False)
+
+
+def test_a_due_task_of_a_queue_that_was_not_named_stays_and_is_said(engine: Engine) -> None:
+    elsewhere = engine.submit(delay_ms=60_000, queue="elsewhere")
+    here = engine.submit(delay_ms=60_000)
+    engine.make_due(elsewhere, here)
+    reply = engine.promote()
+    assert (reply.promoted, reply.unknown_queue) == (1, True)
+    assert engine.status(elsewhere) == "pending"
+    reply = engine.promote(queues=("default", "elsewhere"))
+    assert (reply.promoted, reply.unknown_queue) == (1, False)
+    assert engine.redis.xlen(engine.keys.stream("elsewhere", 5)) == 1
+
+
+def test_a_member_without_a_task_leaves_the_schedule(engine: Engine) -> None:
+    engine.redis.zadd(engine.keys.schedule, {"0" * 32: 1})
+    assert engine.promote().promoted == 0
+    assert engine.redis.zcard(engine.keys.schedule) == 0
