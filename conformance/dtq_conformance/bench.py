@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -32,6 +33,8 @@ from dtq_conformance.waiting import wait_for
 
 READY_LIMIT_S = 20.0
 """How long a worker may take to be ready on a crowded machine."""
+LOOKS_AT_ONCE = 100
+"""How many tasks are looked at between two pauses, so that watching does not disturb the work."""
 
 
 class TargetFault(Exception):
@@ -97,7 +100,7 @@ class Bench:
         except Exception as raised:  # whatever it was, its outcome is recorded
             error = raised
         self._record("submit", submission.task_id, asked_ns, msgspec.to_builtins(submission),
-                     _answer(error), error)
+                     answer_of(error), error)
         return submission.task_id
 
     def submit_many(self, count: int, *steps: dict[str, Any], **fields: Any) -> list[str]:
@@ -116,7 +119,7 @@ class Bench:
         faults = faults_in(view, task_id=task_id)
         if faults:
             raise TargetFault(f"look at {task_id}: {'; '.join(faults)}.")
-        answer = _answer(error) if error else {} if view is None else msgspec.to_builtins(view)
+        answer = answer_of(error) if error else {} if view is None else msgspec.to_builtins(view)
         if always or error or answer != self._last_look.get(task_id):
             self._record("look", task_id, asked_ns, {}, answer, error)
             self._last_look[task_id] = answer
@@ -130,7 +133,7 @@ class Bench:
         try:
             letters = [msgspec.to_builtins(letter) for letter in self.target.dead_letters()]
         except Exception as error:
-            self._record("dead_letters", None, asked_ns, {}, _answer(error), error)
+            self._record("dead_letters", None, asked_ns, {}, answer_of(error), error)
             return
         self._record("dead_letters", None, asked_ns, {}, {"letters": letters}, None)
 
@@ -214,18 +217,24 @@ class Bench:
         """Watch tasks until all are terminal; False if some are not when the time is up.
 
         The default limit is the target's declared recovery time, made longer by what the
-        machine stalled meanwhile. Lost workers are replaced if the trial asked for it.
+        machine stalled meanwhile. Lost workers are replaced if the trial asked for it. A task
+        that was seen terminal before is not looked at again.
         """
-        waiting = set(self.submissions if task_ids is None else task_ids)
+        waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
+                        if self._last_look.get(task_id, {}).get("status") not in TERMINAL)
         limit_ns = round((self._recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
         began_ns = time.monotonic_ns()
-        while waiting:
+
+        def over() -> bool:
             self._replace_lost()
-            waiting -= {task_id for task_id in waiting if self._is_over(task_id)}
-            if time.monotonic_ns() - began_ns > limit_ns + self._stalled_ns(began_ns):
-                return not waiting
-            time.sleep(0.02)
-        return True
+            for task_id in [waiting.popleft() for _ in range(min(len(waiting), LOOKS_AT_ONCE))]:
+                if not self._is_over(task_id):
+                    waiting.append(task_id)
+            return not waiting or (time.monotonic_ns() - began_ns
+                                   > limit_ns + self._stalled_ns(began_ns))
+
+        wait_for(over, reason="all tasks to be over", limit_s=float("inf"), every_s=0.02)
+        return not waiting
 
     def _is_over(self, task_id: str) -> bool:
         view = self.look(task_id, always=False)
@@ -236,7 +245,8 @@ class Bench:
                    if isinstance(record, Stall) and record.to_ns > since_ns)
 
 
-def _answer(error: Exception | None) -> dict[str, Any]:
+def answer_of(error: BaseException | None) -> dict[str, Any]:
+    """The answer of an operation that ended with this exception, or well."""
     if error is None:
         return {}
     if isinstance(error, Refused):

@@ -1,0 +1,109 @@
+"""The subcommand `serve`: Locust's page, and a judged run for each test that is started on it.
+
+Comes in: clicks on Locust's page. Goes out: its address first; then, for each test, a broker and
+workers of its own, and when it stops the verdict, printed, and the run, saved. Ends by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+
+from dtq_conformance.bench import Bench
+from dtq_conformance.lab import Lab, LabProcess, interruptible
+from dtq_conformance.run import input_faults, seeds
+from dtq_conformance.target import TargetKind, load_target
+from dtq_conformance.trial import conduct
+from dtq_conformance.waiting import wait_for
+from rich.console import Console
+
+from dtq_load.assignment import Assignment, Meeting
+from dtq_load.driving import Plan, run_folder, trial_of
+from dtq_load.locust_process import require_alive, start_page
+from dtq_load.run import add_common_arguments, options_of, plan_of, seed_of, show, workload_named
+from dtq_load.workloads import WORKLOADS
+
+DEFAULT = "steady_stream"
+FOR_EVER_S = float("inf")
+"""How long the page waits for its user."""
+TESTS = 10_000
+"""Seeds drawn in advance: one for each test of a session."""
+
+
+class Withdrawn(Exception):
+    """The test was stopped on the page before its broker and workers were ready."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `dtq-load serve`."""
+    parser.add_argument("--workload", default=DEFAULT, metavar="WORKLOAD",
+                        help=f"one of {', '.join(WORKLOADS)} (default {DEFAULT})")
+    parser.add_argument("--port", type=int, default=0, metavar="N",
+                        help="the page's port (default: a free one)")
+    add_common_arguments(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted, which is the only way that this ends well."""
+    workload = workload_named(arguments.workload)
+    console = Console(stderr=arguments.json)
+    with interruptible(), input_faults():
+        kind = load_target(arguments.target)
+        logs = arguments.out / f"{time.strftime('%Y%m%d-%H%M%S')}-locust-page"
+        with Lab(logs, broker=arguments.broker) as lab:
+            locust, address = start_page(
+                lab, lab.folder, users=arguments.users or workload.users,
+                seconds=arguments.seconds or workload.seconds, port=arguments.port)
+            console.print(f"Locust's page: {address}\nA test started there runs {workload.name} "
+                          f"on {kind.name} with a broker and {workload.workers} workers of its "
+                          "own; when it stops it is judged. Ctrl-C ends this.",
+                          highlight=False, soft_wrap=True)
+            page = Page(locust, lab.folder)
+            for seed in seeds(seed_of(arguments), TESTS):
+                page.await_test()
+                _run(page, plan_of(arguments, workload, seed), kind, arguments, console)
+    raise AssertionError(f"{TESTS} tests in one session; start `dtq-load serve` again.")
+
+
+class Page:
+    """Locust's process with its page, and the folder in which it is met."""
+
+    def __init__(self, locust: LabProcess, folder: Path) -> None:
+        self._locust = locust
+        self._meeting = Meeting(folder)
+
+    def await_test(self) -> None:
+        """Return when a test was started on the page."""
+        def wanted() -> bool:
+            require_alive(self._locust)
+            return self._meeting.is_wanted
+
+        wait_for(wanted, reason="a test to be started", limit_s=FOR_EVER_S, every_s=0.1)
+
+    def open(self, bench: Bench, assignment: Assignment) -> LabProcess:
+        """Give the started test its assignment. Raises `Withdrawn` if it was stopped before."""
+        self._meeting.hand_over(assignment)
+
+        def decided() -> bool:
+            require_alive(self._locust)
+            return assignment.was_taken_up or not self._meeting.is_wanted
+
+        wait_for(decided, reason="Locust to take up its assignment", limit_s=FOR_EVER_S)
+        if not assignment.was_taken_up:
+            self._meeting.take_back()
+            raise Withdrawn(str(run_folder(bench)))
+        return self._locust
+
+
+def _run(page: Page, plan: Plan, kind: TargetKind, arguments: argparse.Namespace,
+         console: Console) -> None:
+    console.print(f"A test was started; seed {plan.seed}.", highlight=False)
+    try:
+        run = conduct(trial_of(plan, page.open), kind, options_of(arguments, plan))
+    except Withdrawn as withdrawn:
+        shutil.rmtree(str(withdrawn), ignore_errors=True)
+        console.print("It was stopped before it had begun; there is nothing to judge.")
+        return
+    show(run, as_json=arguments.json)
