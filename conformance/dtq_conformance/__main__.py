@@ -7,11 +7,10 @@ failed import ends with the exit code that says "the harness itself failed".
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 
-from dtq_conformance.exits import Parser, run_command
+from dtq_conformance.exits import dispatch
 
 COMMANDS = {
     "run": ("dtq_conformance.run_cases", "judge a target by the cases of the contract"),
@@ -24,20 +23,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit code; the codes are those of `exits`."""
-    return run_command(_dispatch, argv)
-
-
-def _dispatch(argv: Sequence[str]) -> int:
-    parser = Parser(prog="dtq-conformance", description="Judge a task queue by its contract.")
-    subcommands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules = {}
-    for name, (module, purpose) in COMMANDS.items():
-        modules[name] = importlib.import_module(module)
-        modules[name].add_arguments(subcommands.add_parser(name, help=purpose,
-                                                           description=purpose))
-    arguments = parser.parse_args(argv)
-    code: int = modules[arguments.command].execute(arguments)
-    return code
+    return dispatch("dtq-conformance", "Judge a task queue by its contract.", COMMANDS, argv)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ class Bench:
         self.records: list[Record] = []
         self.workers: list[Worker] = []
         self.submissions: dict[str, Submission] = {}
-        self.replace_lost_workers = False
+        self.replace_lost_workers = True
         self.keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
         self._kind = kind
         self.target = self.open_target(lab.broker.url)

@@ -133,7 +133,17 @@ def longest_stall_ns(history: History, from_ns: int, to_ns: int) -> int:
 
 
 def too_early(history: History, look: Operation) -> str | None:
-    """Why an unfinished task proves nothing yet at this look; None if it does.
+    """Why an unfinished task proves nothing yet at this look; None if it does, or if an earlier
+    look at it did: that workers are asked to stop at the end of a run mends nothing.
+    """
+    earlier = [each for each in history.looks.get(look.task_id or "", [])
+               if each.answered_ns < look.answered_ns]
+    reasons = [_too_early(history, each) for each in (look, *reversed(earlier))]
+    return None if None in reasons else reasons[0]
+
+
+def _too_early(history: History, look: Operation) -> str | None:
+    """Why the task would prove nothing if it were unfinished at this one look.
 
     The target has its declared recovery time after the last fault's end, the last death of a
     worker, the task's acceptance and the moment it was due; a worker must be there; and a machine

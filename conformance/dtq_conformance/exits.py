@@ -8,9 +8,10 @@ the guard stands even when the rest cannot be imported.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 CONFORMS = 0
@@ -55,6 +56,27 @@ def run_command(main: Callable[[Sequence[str]], int], argv: Sequence[str] | None
     except BaseException:
         traceback.print_exc()
         return HARNESS
+
+
+def dispatch(program: str, purpose: str, commands: Mapping[str, tuple[str, str]],
+             argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand of a program and return its exit code.
+
+    `commands` maps a name to a module and what it is for. The module has `add_arguments(parser)`
+    and `execute(arguments)`, which returns an exit code; it is imported inside the guard.
+    """
+    def main(arguments: Sequence[str]) -> int:
+        parser = Parser(prog=program, description=purpose)
+        subcommands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        modules = {}
+        for name, (module, what) in commands.items():
+            modules[name] = importlib.import_module(module)
+            modules[name].add_arguments(subcommands.add_parser(name, help=what, description=what))
+        parsed = parser.parse_args(arguments)
+        code: int = modules[parsed.command].execute(parsed)
+        return code
+
+    return run_command(main, argv)
 
 
 def _code_of(code: Any) -> int:

@@ -42,10 +42,6 @@ class KeySpace:
                     stream, GROUP, "-", "+", consumer["pending"], name)]
         return found
 
-    def attempt(self, task_id: str) -> int:
-        """The attempt number in a task's record."""
-        return int(self.client.hget(f"{self.prefix}task:{task_id}", "attempt") or 0)
-
     def delete_task(self, task_id: str) -> bool:
         """Remove a waiting task's record and entry, behind the engine's back."""
         for stream in self._streams:
@@ -54,3 +50,8 @@ class KeySpace:
                     self.client.xdel(stream, entry_id)
                     return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
         return False
+
+    def entries_of(self, task_id: str) -> int:
+        """How many entries of the streams lead to this task."""
+        return sum(fields[b"task_id"].decode() == task_id
+                   for stream in self._streams for _, fields in self.client.xrange(stream))

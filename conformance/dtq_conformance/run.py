@@ -258,16 +258,22 @@ def seeds(first: int, count: int) -> list[int]:
     return [drawn.randrange(2**31) for _ in range(count)]
 
 
-def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path) -> int:
-    """Print what became of all trials and return the exit code of the whole."""
+def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
+             not_run: Mapping[str, str] | None = None, alone: bool = False) -> int:
+    """Print what became of all trials and return the exit code of the whole.
+
+    `not_run` maps what could not be run to the reason; `alone` says that these trials were asked
+    for by name: then a canary's conviction is what it is, a violation.
+    """
+    not_run = not_run or {}
     if as_json:
         sys.stdout.write(msgspec.json.encode({
-            "out": str(out), "exit_code": exit_code(ended),
+            "out": str(out), "exit_code": exit_code(ended, alone=alone), "not_run": not_run,
             "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
                       "status": each.status, "as_expected": each.is_as_expected,
                       "problem": each.problem, "verdict": each.verdict} for each in ended],
         }).decode() + "\n")
-        return exit_code(ended)
+        return exit_code(ended, alone=alone)
     console = Console()
     table = Table(title_justify="left")
     for column in ("trial", "verdict", "explanation"):
@@ -276,30 +282,32 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path) -> int:
         style = "green" if each.is_as_expected else STYLE[each.status]
         sentence = each.problem if each.verdict is None else each.verdict.sentence
         table.add_row(each.name, Text(told(each), style=style), Text(sentence))
+    for name, reason in not_run.items():
+        table.add_row(name, Text("not run", style="yellow"), Text(reason))
     console.print(table)
     for each in ended:
         if each.verdict is not None and not each.is_as_expected:
             console.print(Text(f"{each.name}: {each.folder}\n  repeat with: "
                                f"{each.verdict.repeat}"), soft_wrap=True)
     good = sum(each.is_as_expected for each in ended)
-    console.print(f"{good} of {len(ended)} trials ended as they should. Runs: {out}",
-                  highlight=False, soft_wrap=True)
-    return exit_code(ended)
+    console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run. "
+                  f"Runs: {out}", highlight=False, soft_wrap=True)
+    return exit_code(ended, alone=alone)
 
 
-def exit_code(ended: Sequence[Ended]) -> int:
+def exit_code(ended: Sequence[Ended], *, alone: bool = False) -> int:
     """The worst of all: harness failed, input at fault, violated, unknown, conforms."""
-    codes = {code_of(each) for each in ended}
+    codes = {code_of(each, alone=alone) for each in ended}
     for code in (exits.HARNESS, exits.INPUT, exits.VIOLATED, exits.UNKNOWN):
         if code in codes:
             return code
     return exits.CONFORMS if codes else exits.UNKNOWN
 
 
-def code_of(ended: Ended) -> int:
+def code_of(ended: Ended, *, alone: bool = False) -> int:
     """One trial's code. A canary that is not convicted means that the judge cannot be trusted."""
     if ended.is_as_expected:
-        return exits.CONFORMS
+        return ended.exit_code if alone else exits.CONFORMS
     if ended.verdict is not None and ended.verdict.expects == "violated":
         return exits.UNKNOWN if ended.status == "unknown" else exits.HARNESS
     return ended.exit_code

@@ -6,8 +6,8 @@ Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 Redis unreachable.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
+import os
 import sys
 from typing import Any
 
@@ -18,8 +18,9 @@ from dtq_reference import handlers, settings, worker
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
 from dtq_reference.queue import Queue
 from dtq_reference.settings import Settings
+from dtq_reference.task import QueueName, TaskId
 
-DONE, REFUSED, USAGE, UNREACHABLE = 0, 1, 2, 3
+DONE, REFUSED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,6 +35,13 @@ def main(argv: list[str] | None = None) -> int:
     except (BrokerUnreachable, redis.exceptions.ConnectionError,
             redis.exceptions.TimeoutError) as error:
         return _complain(f"Redis cannot be reached: {error}. Is DTQ_REDIS_URL right?", UNREACHABLE)
+    except redis.exceptions.RedisError as error:
+        return _complain(f"Redis refused: {error}", REFUSED)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return _complain(f"What Redis holds there is not the engine's: {error}. "
+                         "Is DTQ_KEY_PREFIX right?", REFUSED)
+    except KeyboardInterrupt:
+        return _complain("Interrupted; what was asked may or may not have happened.", INTERRUPTED)
     return code
 
 
@@ -60,13 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     get.set_defaults(execute=_get)
 
     listing = commands.add_parser("list", help="show the newest tasks")
-    listing.add_argument("--limit", type=int, default=100)
+    listing.add_argument("--limit", type=_limit, default=100, help="1 to 10,000 (default 100)")
     listing.set_defaults(execute=_list)
 
     dead = commands.add_parser("dlq", help="dead letters").add_subparsers(
         required=True, metavar="COMMAND")
     dead_list = dead.add_parser("list", help="show the dead letters, newest first")
-    dead_list.add_argument("--limit", type=int, default=100)
+    dead_list.add_argument("--limit", type=_limit, default=100, help="1 to 10,000 (default 100)")
     dead_list.set_defaults(execute=_dlq_list)
 
     work = commands.add_parser("worker", help="workers").add_subparsers(
@@ -80,10 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _limit(text: str) -> int:
+    limit = int(text)
+    if not 1 <= limit <= 10_000:
+        raise argparse.ArgumentTypeError(f"{limit} is not a number from 1 to 10,000")
+    return limit
+
+
 def _submit(arguments: argparse.Namespace, known: Settings) -> int:
     try:
-        payload = json.loads(arguments.payload)
-    except ValueError as error:
+        payload = msgspec.json.decode(arguments.payload.encode())
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return _complain(f"The payload is not JSON: {error}.", USAGE)
     fields = {name: value for name in ("task_id", "queue", "priority", "max_attempts",
                                        "timeout_ms", "delay_ms")
@@ -94,6 +109,9 @@ def _submit(arguments: argparse.Namespace, known: Settings) -> int:
 
 
 def _get(arguments: argparse.Namespace, known: Settings) -> int:
+    if not _is(TaskId, arguments.task_id):
+        return _complain(f"There is no task {arguments.task_id!r}; a task's id is 32 lower-case "
+                         "hexadecimal digits.", REFUSED)
     task = Queue(known).get(arguments.task_id)
     if task is None:
         return _complain(f"There is no task {arguments.task_id}.", REFUSED)
@@ -111,15 +129,41 @@ def _dlq_list(arguments: argparse.Namespace, known: Settings) -> int:
 def _worker_run(arguments: argparse.Namespace, known: Settings) -> int:
     if arguments.concurrency is not None:
         known = settings.with_concurrency(known, arguments.concurrency)
+    if not _is(QueueName, arguments.queue):
+        raise SettingsError(f"--queue is {arguments.queue!r}; a queue's name is 1 to 64 of "
+                            "a-z, 0-9, _ and -, and begins with a letter or a digit.")
     logging.basicConfig(level=known.log_level, stream=sys.stderr,
                         format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    handlers.load_modules(["dtq_reference.demo_tasks", *arguments.tasks])
+    for name in ("dtq_reference.demo_tasks", *arguments.tasks):
+        _load(name)
     worker.run(known, arguments.queue)
     return DONE
 
 
+def _load(module: str) -> None:
+    try:
+        handlers.load_modules([module])
+    except SettingsError:
+        raise
+    except Exception as error:  # whatever a module does at its import
+        raise SettingsError(f"The task module {module!r} cannot be imported: "
+                            f"{type(error).__name__}: {error}.") from error
+
+
+def _is(kind: Any, value: str) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def _show(value: Any) -> int:
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+    try:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough; nothing is left to flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
 
 

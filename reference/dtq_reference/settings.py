@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
+import redis
 
 from dtq_reference.errors import SettingsError
 
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=31_536_000)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=31_536_000)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=2_000_000_000)]
 
 HEARTBEAT_JITTER = 0.1
 """A heartbeat comes after its interval, give or take this share of it."""
@@ -28,24 +29,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         "redis://localhost:6379/0"
     key_prefix: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = "dtq:"
     worker_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
-    worker_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}$")] = ""
+    worker_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}\Z")] = ""
     visibility_timeout_s: Seconds = 30.0
     heartbeat_interval_s: Seconds = 5.0
     reap_interval_s: Seconds = 5.0
     scheduler_interval_s: Seconds = 0.5
     max_payload_bytes: Count = 262_144
     task_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] = 30_000
-    max_attempts: Count = 10
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
     retry_base_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 1.0
     retry_max_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
     retry_jitter: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
     task_retention_s: Count = 604_800
     result_retention_s: Count = 3_600
-    result_max_bytes: Count = 8_192
+    result_max_bytes: Annotated[int, msgspec.Meta(ge=64, le=2_000_000_000)] = 8_192
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
     dlq_enabled: bool = True
     dlq_maxlen: Count = 10_000
-    log_level: Annotated[str, msgspec.Meta(pattern="^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+    log_level: Annotated[str, msgspec.Meta(pattern=r"^(DEBUG|INFO|WARNING|ERROR)\Z")] = "INFO"
     witness: str = ""
 
     @property
@@ -64,9 +65,32 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
         found = re.search(r"`\$\.(\w+)`", str(error))
         field = found.group(1) if found else ""
         reason = str(error).split(" - at `")[0]
-        raise SettingsError(f"DTQ_{field.upper()} is {given.get(field)!r}: {reason}.") from error
+        # a URL may hold a password
+        shown = "malformed" if field == "redis_url" else repr(given.get(field))
+        raise SettingsError(f"DTQ_{field.upper()} is {shown}: {reason}.") from error
+    _check_text(given)
+    _check_url(settings.redis_url)
     _check_heartbeat(settings)
     return settings
+
+
+def _check_text(given: Mapping[str, str]) -> None:
+    """What goes to Redis is UTF-8; a path (the witness) may hold any bytes."""
+    for field, value in given.items():
+        if field != "witness" and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise SettingsError(f"DTQ_{field.upper()} is not UTF-8 text.") from error
+
+
+def _check_url(url: str) -> None:
+    """Let redis-py read the URL; nothing is connected."""
+    try:
+        redis.ConnectionPool.from_url(url).make_connection()
+    except (ValueError, TypeError, redis.RedisError) as error:
+        raise SettingsError(f"DTQ_REDIS_URL is malformed: {error}. "
+                            "Expected redis://HOST:PORT/DB.") from error
 
 
 def _check_heartbeat(settings: Settings) -> None:

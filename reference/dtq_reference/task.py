@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import uuid
 from typing import Annotated, Any
 
@@ -11,8 +13,8 @@ from dtq_reference.errors import DtqError
 
 MAX_METADATA_BYTES = 4096
 
-QueueName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
-TaskId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}$")]
+QueueName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z")]
+TaskId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=9)]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
 DelayMs = Annotated[int, msgspec.Meta(ge=0, le=10 * 365 * 86_400_000)]
@@ -59,12 +61,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of the dead-letter stream."""
+    """An entry of the dead-letter stream. An orphan's has of the task what its entry had."""
 
-    task_id: str
+    task_id: str = ""
     original_queue: str
-    task_type: str
-    payload: Any
+    task_type: str = ""
+    payload: Any = None
     metadata: Any
     attempts_made: int
     last_error_class: str
@@ -80,7 +82,8 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
     try:
         request = msgspec.convert(fields, TaskRequest)
     except msgspec.ValidationError as error:
-        raise DtqError("INVALID_TASK", str(error)) from error
+        raise DtqError("INVALID_TASK", _sentence(str(error))) from error
+    encode_json(request.task_type, "task_type")
     if request.max_attempts > attempts_limit:
         raise DtqError("INVALID_TASK", f"max_attempts is {request.max_attempts}; "
                                        f"at most {attempts_limit} are allowed here.")
@@ -93,9 +96,20 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
     return msgspec.structs.replace(request, timeout_ms=request.timeout_ms or default_timeout_ms)
 
 
+def _sentence(fault: str) -> str:
+    """A fault as msgspec words it, with the field in front: "priority: expected `int` <= 9."."""
+    reason, _, place = fault.partition(" - at `")
+    found = re.search(r"\$\.(\w+)", place)
+    return f"{found.group(1)}: {reason[0].lower()}{reason[1:]}." if found else f"{reason}."
+
+
 def encode_json(value: Any, field: str) -> bytes:
-    """Compact UTF-8 JSON. Raises `DtqError` INVALID_TASK when `value` is not JSON."""
+    """Compact UTF-8 JSON. Raises `DtqError` INVALID_TASK when `value` is not JSON.
+
+    The standard library's encoder, since it refuses what others silently change: NaN, bytes.
+    """
     try:
-        return msgspec.json.encode(value)
-    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False,
+                          separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise DtqError("INVALID_TASK", f"{field} is not JSON: {error}") from error

@@ -7,6 +7,7 @@ This module joins them, starts them again when they crash, and stops them in goo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import secrets
@@ -29,6 +30,9 @@ from dtq_reference.settler import Settler
 from dtq_reference.transport import AsyncTransport
 
 log = logging.getLogger("dtq.worker")
+
+GOODBYE_LIMIT_S = 1.0
+"""How long a stopping worker tries to tell Redis so; its consumer is swept later otherwise."""
 
 
 @dataclass(eq=False)
@@ -103,13 +107,23 @@ class Worker:
         log.info("worker %s is ready, concurrency %d", self.hands.identity.consumer,
                  self.hands.settings.worker_concurrency)
         await self.hands.draining.wait()
-        await self._drain()
+        await self._stop(duties)
+
+    async def _stop(self, duties: list[asyncio.Task[None]]) -> None:
+        """Drain and say goodbye; neither takes longer than its limit, even without Redis."""
+        hands = self.hands
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(hands.settings.drain_timeout_s):
+                await self._drain()
+        if hands.holds:
+            log.warning("drain limit reached with %d unfinished", len(hands.holds))
         for duty in duties:
             duty.cancel()
-        await self._transport.call_again(
-            calls.goodbye(self.hands.keys, self.hands.identity, self.hands.queue))
-        await self._transport.close()
-        log.info("worker %s has stopped", self.hands.identity.consumer)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_LIMIT_S):
+                await self._transport.call_again(
+                    calls.goodbye(hands.keys, hands.identity, hands.queue))
+        log.info("worker %s has stopped", hands.identity.consumer)
 
     async def register(self, *, again: bool) -> str:
         """Say hello; `again` only if no other process has taken the worker's name."""
@@ -150,23 +164,17 @@ class Worker:
         self.hands.draining.set()
 
     async def _drain(self) -> None:
-        """Give back what never started, wait for what did, as long as the limit allows."""
+        """Give back what never started, then wait for what did."""
         hands = self.hands
-        deadline = time.monotonic() + hands.settings.drain_timeout_s
         for hold in [hold for hold in hands.holds.values() if not hold.started]:
             hands.drop(hold)
         started = [hold.taken for hold in hands.holds.values()]
         log.info("draining: %d started", len(started))
         await self._transport.call_again(
             calls.release(hands.keys, hands.identity, hands.queue, started))
-        while hands.holds and (left_s := deadline - time.monotonic()) > 0:
+        while hands.holds:
             hands.changed.clear()
-            try:
-                await asyncio.wait_for(hands.changed.wait(), left_s)
-            except TimeoutError:
-                break
-        if hands.holds:
-            log.warning("drain limit reached with %d unfinished", len(hands.holds))
+            await hands.changed.wait()
 
 
 async def _supervise(name: str, duty: Callable[[], Awaitable[None]]) -> None:

@@ -1,4 +1,31 @@
-"""x"""
+"""Engines that are broken on purpose, one file and one defect each."""
+
+from __future__ import annotations
+
 from dtq_conformance.target import TargetKind, UnknownTarget
+from dtq_conformance.targets.broken import (
+    absorbs_second_redelivery,
+    acknowledges_on_receipt,
+    acknowledges_unstarted_on_stop,
+    does_not_count_redelivery,
+    enqueues_a_copy,
+    forgets_the_dead_letter,
+    never_renews,
+    schedules_retry_in_two_steps,
+    settles_without_fencing,
+    takes_live_leases,
+)
+from dtq_conformance.targets.defect import Defect, kind_of
+
+DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
+    absorbs_second_redelivery, acknowledges_on_receipt, acknowledges_unstarted_on_stop,
+    does_not_count_redelivery, enqueues_a_copy, forgets_the_dead_letter, never_renews,
+    schedules_retry_in_two_steps, settles_without_fencing, takes_live_leases)}
+
+
 def load(name: str) -> TargetKind:
-    raise UnknownTarget(name)
+    """The broken engine of this name. Raises `UnknownTarget` that names what is known."""
+    if name not in DEFECTS:
+        raise UnknownTarget(f"There is no broken engine {name!r}. Known are "
+                            f"{', '.join(DEFECTS)}.")
+    return kind_of(DEFECTS[name])

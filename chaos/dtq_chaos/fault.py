@@ -1,0 +1,165 @@
+"""A fault is a package: how it bites, what shows that it bit, and how it is mended.
+
+The stage plays the schedule of a scenario: it waits for each entry's event, lets the fault bite,
+and records that it began, bit and ended. Checkers and plots look at these records alone, so a new
+fault needs no edit there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from dtq_conformance.bench import Bench, Worker
+from dtq_conformance.history import Effect, Fault
+from dtq_conformance.waiting import WaitedTooLong, wait_for
+
+from dtq_chaos.schedule import Entry, When
+from dtq_chaos.toxiproxy import Link, Toxiproxy
+
+EVENT_LIMIT_S = 15.0
+"""How long an event of the schedule is waited for; one that does not come leaves no mark."""
+
+
+@dataclass(frozen=True)
+class Bite:
+    """What a fault did: to which worker processes, and what was seen from outside."""
+
+    pids: list[int] = field(default_factory=list)
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """One kind of fault. `begin` returns when its effect was seen; `end` mends it, if it lasts."""
+
+    name: str
+    effect: Effect
+    begin: Callable[[Stage, Entry], Bite]
+    end: Callable[[Stage, Entry, Bite], None] | None = None
+
+
+class Stage:
+    """A bench under faults, with links through Toxiproxy for those who need them."""
+
+    def __init__(self, bench: Bench, kinds: Mapping[str, FaultKind], *,
+                 with_faults: bool) -> None:
+        self.bench = bench
+        self.with_faults = with_faults
+        self._kinds = kinds
+        self._links: dict[str, Link] = {}
+        self._lasting: list[tuple[int, Entry, Bite]] = []
+        self._toxiproxy: Toxiproxy | None = None
+
+    # ------------------------------------------------------------ links
+
+    def link(self, name: str) -> Link:
+        """The link of this name to the broker, through Toxiproxy; made when first asked for.
+
+        It lives as long as the lab: workers need their link until they have stopped.
+        """
+        if self._toxiproxy is None:
+            self._toxiproxy = Toxiproxy(self.bench.lab)
+        if name not in self._links:
+            place = urlsplit(self.bench.lab.broker.url).netloc.rpartition("@")[2]
+            self._links[name] = self._toxiproxy.link(name, place)
+        return self._links[name]
+
+    def url_of(self, name: str) -> str:
+        """The broker's URL through a link."""
+        return self.link(name).url(self.bench.lab.broker.url)
+
+    # ------------------------------------------------------------ playing a schedule
+
+    def play(self, entries: list[Entry]) -> None:
+        """Let the faults strike, one after the other; none without faults."""
+        if not self.with_faults:
+            return
+        for number, entry in enumerate(entries):
+            if not self._comes(entry.when):
+                continue
+            bite = self._begin(number, entry)
+            if self._kinds[entry.fault].end is None:
+                self._record(number, entry, "end", bite)
+            elif entry.until is None:
+                self._lasting.append((number, entry, bite))
+            else:
+                self._comes(entry.until)
+                self._end(number, entry, bite)
+
+    def heal(self) -> None:
+        """Mend all that still lasts."""
+        while self._lasting:
+            self._end(*self._lasting.pop())
+
+    def _begin(self, number: int, entry: Entry) -> Bite:
+        began_ns = time.monotonic_ns()
+        bite = self._kinds[entry.fault].begin(self, entry)
+        self._record(number, entry, "begin", bite, at_ns=began_ns)
+        self._record(number, entry, "bit", bite)
+        return bite
+
+    def _end(self, number: int, entry: Entry, bite: Bite) -> None:
+        end = self._kinds[entry.fault].end
+        if end is not None:
+            end(self, entry, bite)
+        self._record(number, entry, "end", bite)
+
+    def _record(self, number: int, entry: Entry, phase: Any, bite: Bite, *,
+                at_ns: int | None = None) -> None:
+        self.bench.records.append(Fault(
+            at_ns=time.monotonic_ns() if at_ns is None else at_ns, fault=entry.fault,
+            number=number, phase=phase, effect=self._kinds[entry.fault].effect, pids=bite.pids,
+            detail=bite.detail))
+
+    def await_quietly(self, condition: Callable[[], bool], *, reason: str) -> bool:
+        """Wait for a condition that a broken engine may never meet; False if it does not."""
+        try:
+            return wait_for(condition, reason=reason, limit_s=EVENT_LIMIT_S)
+        except WaitedTooLong:
+            return False
+
+    def _comes(self, when: When) -> bool:
+        return self.await_quietly(lambda: self._has_come(when), reason=str(when))
+
+    def _has_come(self, when: When) -> bool:
+        bench = self.bench
+        match when.event:
+            case "at_once":
+                return True
+            case "start" | "end":
+                return len(bench.witnessed(when.event, when.label)) >= when.count
+            case "in_hand":
+                return len(bench.keyspace.in_hand(when.worker or "")) >= when.count
+            case "exit":
+                return not self.worker(when.worker or "").process.alive
+
+    # ------------------------------------------------------------ victims
+
+    def worker(self, name: str) -> Worker:
+        """The worker of this name."""
+        return next(worker for worker in self.bench.workers if worker.name == name)
+
+    def victim(self, entry: Entry) -> Worker:
+        """The worker that an entry means: the one it names, or the one that started the
+        newest execution of the tasks with this label (`holder_of`)."""
+        if "worker" in entry.parameters:
+            return self.worker(entry.parameters["worker"])
+        newest = self.bench.witnessed("start", entry.parameters["holder_of"])[-1]
+        return self.bench.worker_of(newest.pid)
+
+    def hands(self, worker: Worker) -> dict[str, Any]:
+        """What a stopped worker has in hand: as the broker shows it, and which of these it has
+        started and not ended, as the witness shows it."""
+        in_hand = self.bench.keyspace.in_hand(worker.name)
+        lines = [line for line in self.bench.lab.witness_lines() if line.pid == worker.pid]
+        begun = [line.task_id for line in lines if line.event == "start"]
+        for line in lines:
+            if line.event == "end" and line.task_id in begun:
+                begun.remove(line.task_id)
+        started = {line.task_id for line in lines}
+        return {"worker": worker.name, "concurrency": worker.concurrency, "in_hand": in_hand,
+                "open": begun, "unstarted": [task for task in in_hand if task not in started]}

@@ -1,0 +1,28 @@
+"""The subcommand `list`: every scenario, its story and the clauses that it is about."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import msgspec
+
+from dtq_chaos.scenarios import SCENARIOS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `dtq-chaos list`."""
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the scenarios."""
+    known = [{"name": each.name, "story": each.story, "clauses": each.clauses,
+              "expects": each.expects, "needs_toxiproxy": each.needs_toxiproxy}
+             for each in SCENARIOS.values()]
+    if arguments.json:
+        sys.stdout.write(msgspec.json.encode(known).decode() + "\n")
+        return 0
+    for each in SCENARIOS.values():
+        print(f"{each.name}\n    {each.story}\n    {', '.join(each.clauses)}")
+    return 0

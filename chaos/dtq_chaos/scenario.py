@@ -1,0 +1,57 @@
+"""A scenario: a story told with faults. What is set up, which faults are planned, what proves
+that they bit, and which clauses the story is about."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from dtq_conformance.bench import Bench
+from dtq_conformance.trial import DRAIN_MS, Trial
+
+from dtq_chaos.fault import Stage
+from dtq_chaos.faults import FAULTS
+from dtq_chaos.marks import ReadMark
+from dtq_chaos.schedule import Entry, Schedule
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`plan` makes the faults in advance from a seeded random source; `set_up` starts workers
+    and submits work; `afterwards` is done when all faults are mended."""
+
+    name: str
+    story: str
+    clauses: tuple[str, ...]
+    plan: Callable[[random.Random], list[Entry]]
+    set_up: Callable[[Stage], None]
+    marks: tuple[ReadMark, ...]
+    afterwards: Callable[[Stage], None] | None = None
+    drain_ms: int = DRAIN_MS
+    needs_toxiproxy: bool = False
+    expects: Literal["holds", "violated"] = "holds"
+
+
+def planned(scenario: Scenario, *, target: str, broker: str, seed: int) -> Schedule:
+    """The schedule of a run, made in advance from its seed."""
+    return Schedule(scenario=scenario.name, target=target, broker=broker, seed=seed,
+                    entries=scenario.plan(random.Random(f"plan {seed}")))
+
+
+def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Trial:
+    """The scenario with this schedule, as a trial that the harness can conduct."""
+
+    def drive(bench: Bench) -> None:
+        stage = Stage(bench, FAULTS, with_faults=with_faults)
+        scenario.set_up(stage)
+        stage.play(schedule.entries)
+        stage.heal()
+        if scenario.afterwards is not None:
+            scenario.afterwards(stage)
+
+    return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
+                 marks=scenario.marks, drain_ms=scenario.drain_ms, expects=scenario.expects,
+                 files={"schedule.json": msgspec.to_builtins(schedule)})

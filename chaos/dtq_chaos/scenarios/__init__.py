@@ -1,0 +1,24 @@
+"""The scenarios, one file each, named by their story."""
+
+from __future__ import annotations
+
+from dtq_chaos.scenario import Scenario
+from dtq_chaos.scenarios import (
+    canary,
+    poison_task,
+    settlement_reply_lost,
+    submission_reply_lost,
+    worker_killed_hands_full,
+    worker_killed_mid_handler,
+    worker_killed_twice,
+    worker_stopped_past_its_lease,
+    worker_terminated_between_take_and_start,
+    worker_terminated_beyond_drain_limit,
+    worker_terminated_mid_handler,
+)
+
+SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for module in (
+    canary, poison_task, settlement_reply_lost, submission_reply_lost, worker_killed_hands_full,
+    worker_killed_mid_handler, worker_killed_twice, worker_stopped_past_its_lease,
+    worker_terminated_between_take_and_start, worker_terminated_beyond_drain_limit,
+    worker_terminated_mid_handler)}

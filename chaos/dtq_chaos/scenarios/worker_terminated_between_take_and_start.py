@@ -1,0 +1,43 @@
+"""A worker is asked to stop when it has taken eight tasks and does not know it yet.
+
+What the broker answers is 500 ms on its way, so the SIGTERM certainly falls between take and
+start: all eight come back with their attempt unspent.
+"""
+
+from __future__ import annotations
+
+import random
+
+from dtq_chaos.fault import Stage
+from dtq_chaos.marks import taken_and_not_started
+from dtq_chaos.scenario import Scenario
+from dtq_chaos.schedule import Entry, When
+
+TASKS = 8
+LATENCY_MS = 500
+
+
+def _plan(draw: random.Random) -> list[Entry]:
+    del draw
+    return [Entry(fault="delay_link", when=When(event="at_once"),
+                  parameters={"link": "worker-1", "latency": LATENCY_MS, "worker": "worker-1"}),
+            Entry(fault="terminate_worker",
+                  when=When(event="in_hand", count=TASKS, worker="worker-1"),
+                  parameters={"worker": "worker-1"})]
+
+
+def _set_up(stage: Stage) -> None:
+    bench = stage.bench
+    bench.submit_many(TASKS, {"sleep": 50}, label="taken", max_attempts=1)
+    bench.start_worker(TASKS, broker_url=stage.url_of("worker-1"))
+
+
+def _afterwards(stage: Stage) -> None:
+    stage.bench.start_worker(TASKS)
+
+
+SCENARIO = Scenario(
+    "worker_terminated_between_take_and_start",
+    "A worker is asked to stop when it has taken eight tasks and does not know it yet.",
+    ("STOP-01", "STOP-03", "DLV-01", "RETRY-01"),
+    _plan, _set_up, (taken_and_not_started(count=TASKS),), _afterwards, needs_toxiproxy=True)

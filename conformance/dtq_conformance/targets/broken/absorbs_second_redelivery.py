@@ -1,0 +1,22 @@
+"""Takes a redelivery for a duplicate when the entry is behind the record."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("take", "  if task.status == 'running' then\n    if task.attempt >= ",
+            "  for place = 1, #entry[2], 2 do\n"
+            "    if entry[2][place] == 'attempt'\n"
+            "        and tonumber(entry[2][place + 1]) < task.attempt then\n"
+            "      acknowledge(KEYS[level], entry_id)\n"
+            "      return nil\n"
+            "    end\n"
+            "  end\n"
+            "  if task.status == 'running' then\n    if task.attempt >= ")
+
+
+DEFECT = Defect(
+    "absorbs_second_redelivery", "Takes a redelivery for a duplicate when the entry is behind the record.",
+    caught_by=("nothing_lost",), also=("dead_letters_complete"), put_in=_put_in)

@@ -1,0 +1,15 @@
+"""Acknowledges what it has taken and not started when it is asked to stop."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("release", "        set_waiting(KEYS[level], entry_id)",
+            "        acknowledge(KEYS[level], entry_id)")
+
+
+DEFECT = Defect(
+    "acknowledges_unstarted_on_stop", "Acknowledges what it has taken and not started when it is asked to stop.",
+    caught_by=("drained_on_stop",), also=("nothing_lost",), put_in=_put_in)

@@ -1,0 +1,14 @@
+"""Does not raise the attempt number when a lease has ended."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("take", "    task.attempt = task.attempt + 1\n", "")
+
+
+DEFECT = Defect(
+    "does_not_count_redelivery", "Does not raise the attempt number when a lease has ended.",
+    caught_by=("attempts_bounded",), also=("dead_letters_complete", "nothing_lost", "one_terminal_state"), put_in=_put_in)

@@ -1,0 +1,26 @@
+"""Enqueues each submission a second time, under another id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtq_reference.queue import Queue
+
+from dtq_conformance.targets.defect import Defect
+
+
+def _put_in() -> None:
+    submit = Queue.submit
+
+    def submit_twice(self: Queue, **fields: Any) -> tuple[str, str]:
+        accepted = submit(self, **fields)
+        submit(self, **{name: value for name, value in fields.items() if name != "task_id"})
+        return accepted
+
+    Queue.submit = submit_twice  # type: ignore[method-assign]
+
+
+DEFECT = Defect(
+    "enqueues_a_copy", "Enqueues each submission a second time, under another id.",
+    caught_by=("nothing_invented",), also=("dead_letters_complete", "duplicates_justified"),
+    put_in=_put_in)

@@ -1,0 +1,16 @@
+"""Says dead_lettered and adds no dead letter."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    for script in ("settle", "take"):
+        rewrite(script, "local function add_dead_letter(letters, fields)\n",
+                "local function add_dead_letter(letters, fields)\n  if letters then return end\n")
+
+
+DEFECT = Defect(
+    "forgets_the_dead_letter", "Says dead_lettered and adds no dead letter.",
+    caught_by=("dead_letters_complete",), also=(), put_in=_put_in)

@@ -1,0 +1,34 @@
+"""Records a retry and schedules it in two steps, and dies between them once a task."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from dtq_reference.settler import Settler
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("settle", "    redis.call('ZADD', KEYS[11], now + outcome.delay_ms, outcome.task_id)\n", "")
+    settle = Settler._settle
+
+    async def settle_and_schedule(self: Settler, batch: list[Any]) -> None:
+        await settle(self, batch)
+        redis, schedule = self._transport.redis, self._hands.keys.schedule
+        for _, outcome in batch:
+            if outcome.retryable and outcome.taken.attempt < outcome.taken.max_attempts:
+                if outcome.taken.attempt == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                await redis.zadd(schedule, {outcome.taken.task_id: 0})
+
+    Settler._settle = settle_and_schedule  # type: ignore[method-assign]
+
+
+DEFECT = Defect(
+    "schedules_retry_in_two_steps",
+    "Records a retry and schedules it in two steps, and dies between them once a task.",
+    caught_by=("nothing_lost",), also=("attempts_bounded", "dead_letters_complete"),
+    put_in=_put_in)

@@ -1,0 +1,14 @@
+"""Takes entries whose lease has not ended."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("take", "'IDLE', call.lease_ms, from", "'IDLE', 0, from")
+
+
+DEFECT = Defect(
+    "takes_live_leases", "Takes entries whose lease has not ended.",
+    caught_by=("one_holder_at_a_time",), also=("attempts_bounded", "dead_letters_complete", "duplicates_justified", "drained_on_stop"), put_in=_put_in)
