@@ -1,0 +1,90 @@
+"""Packing what a script is asked, and reading what it answers: no connection is needed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+from dtq_reference import calls
+from dtq_reference.calls import Identity, Outcome, Taken
+from dtq_reference.errors import DtqError
+from dtq_reference.keys import LEVELS, Keys
+from dtq_reference.settings import Settings
+from dtq_reference.task import TaskRequest
+
+KEYS, SETTINGS, IDENTITY = Keys("x:"), Settings(), Identity("w", "0000000a")
+TAKEN = Taken(level=2, entry_id="1-0", attempt=3, task_id="a" * 32, task_type="t", payload=b"{}",
+              max_attempts=5, timeout_ms=1000, queue="default", alone=False, created_at=9)
+
+
+def test_packing_the_same_twice_gives_the_same_bytes() -> None:
+    request = TaskRequest(task_type="t", payload={"b": 1, "a": 2}, timeout_ms=1)
+    assert calls.submit(KEYS, request) == calls.submit(KEYS, request)
+    outcomes = [Outcome(TAKEN, 1), Outcome(TAKEN, 1, error_class="E")]
+    assert calls.settle(KEYS, SETTINGS, IDENTITY, "default", outcomes) == calls.settle(
+        KEYS, SETTINGS, IDENTITY, "default", outcomes)
+
+
+def test_a_level_is_the_place_of_its_stream() -> None:
+    assert [calls.PLACE_OF_LEVEL[level] for level in LEVELS] == list(range(1, 11))
+    call = calls.take(KEYS, SETTINGS, IDENTITY, "q", room=1, reap=True, in_hand=[TAKEN])
+    assert call.keys[:10] == KEYS.streams("q")
+    packed = msgspec.msgpack.decode(call.argument)
+    assert packed["in_hand"] == [[], ["1-0"], *([] for _ in range(8))]
+    assert packed["consumer"] == "w.0000000a"
+
+
+def test_no_argument_is_of_the_binary_type_that_servers_cannot_unpack() -> None:
+    made = [calls.submit(KEYS, TaskRequest(task_type="t", payload={"a": "ä"}, timeout_ms=1)),
+            calls.settle(KEYS, SETTINGS, IDENTITY, "q", [Outcome(TAKEN, 1, b'"r"')]),
+            calls.take(KEYS, SETTINGS, IDENTITY, "q", room=1, reap=True, in_hand=[TAKEN]),
+            calls.renew(KEYS, SETTINGS, IDENTITY, "q", [TAKEN], {"status": "busy"}),
+            calls.release(KEYS, IDENTITY, "q", [TAKEN]), calls.promote(KEYS, "c", ["q"]),
+            calls.register(KEYS, SETTINGS, IDENTITY, "q", {"status": "ready"}, again=False),
+            calls.goodbye(KEYS, IDENTITY, "q"), calls.sweep(KEYS, "q")]
+
+    def has_bytes(value: object) -> bool:
+        if isinstance(value, dict):
+            return any(map(has_bytes, [*value, *value.values()]))
+        if isinstance(value, list):
+            return any(map(has_bytes, value))
+        return isinstance(value, bytes)
+
+    assert not any(has_bytes(msgspec.msgpack.decode(call.argument)) for call in made)
+
+
+def test_a_success_carries_its_result_and_a_failure_its_error() -> None:
+    call = calls.settle(KEYS, SETTINGS, IDENTITY, "q", [
+        Outcome(TAKEN, 7, b"[1]"), Outcome(TAKEN, 8, error_class="E", error_message="m",
+                                           retryable=True, delay_ms=9)])
+    fence = {"task_id": "a" * 32, "level": 2, "entry_id": "1-0", "attempt": 3}
+    assert msgspec.msgpack.decode(call.argument)["outcomes"] == [
+        {**fence, "duration_ms": 7, "result": "[1]"},
+        {**fence, "duration_ms": 8, "error_class": "E", "error_message": "m", "retryable": True,
+         "delay_ms": 9}]
+
+
+def test_a_payload_that_is_not_json_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(DtqError, match="payload is not JSON"):
+        calls.submit(KEYS, TaskRequest(task_type="t", payload={"a": object()}, timeout_ms=1))
+
+
+def test_answers_are_read() -> None:
+    reply = calls.read_take([b"ours", [[2, b"1-0", 3, b"a" * 32, b"t", b"{}", 5, 1000, b"default",
+                                        0, 9]], 1, [b"1-0", b"2-0"]])
+    assert reply == calls.TakeReply("ours", [TAKEN], True, ["1-0", "2-0"])
+    assert calls.read_settle([b"succeeded", b"superseded"]) == ["succeeded", "superseded"]
+    assert calls.read_renew([b"other", [1, 0]]) == ("other", [True, False])
+    assert calls.read_promote([1, 7, 0, 1]) == calls.PromoteReply(True, 7, False, True)
+
+
+def test_a_hold_is_what_fences_an_attempt() -> None:
+    assert TAKEN.hold == (2, "1-0", 3, "a" * 32)
+    assert dataclasses.replace(TAKEN, attempt=4).hold != TAKEN.hold
+
+
+def test_a_workers_hash_outlives_ten_heartbeats() -> None:
+    settings = Settings(heartbeat_interval_s=0.2, visibility_timeout_s=1)
+    call = calls.renew(KEYS, settings, IDENTITY, "q", [], {})
+    assert msgspec.msgpack.decode(call.argument)["ttl_ms"] == 2000
