@@ -2,7 +2,8 @@
 
 A subcommand's module has two functions: `add_arguments(parser)`, and `execute(arguments)`, which
 returns an exit code. Modules are imported inside the guard of `exits.run_command`, so that even a
-failed import ends with the exit code that says "the harness itself failed".
+failed import ends with the exit code that says "the harness itself failed". Options without a
+subcommand are those of `serve`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def _dispatch(argv: Sequence[str]) -> int:
         modules[name] = importlib.import_module(module)
         modules[name].add_arguments(subcommands.add_parser(name, help=purpose,
                                                            description=purpose))
+    if argv and argv[0].startswith("-") and argv[0] not in ("-h", "--help"):
+        argv = ["serve", *argv]
     arguments = parser.parse_args(argv)
     code: int = modules[arguments.command].execute(arguments)
     return code

@@ -99,11 +99,12 @@ class Meeting:
 
     def take_up(self) -> Assignment | None:
         """Locust's side: the assignment, once; None while there is none."""
-        if not self._assignment.exists():
+        try:
+            assignment = msgspec.json.decode(self._assignment.read_bytes(), type=Assignment)
+        except FileNotFoundError:
             return None
-        assignment = msgspec.json.decode(self._assignment.read_bytes(), type=Assignment)
         assignment.under_way.touch()
-        self._assignment.unlink()
+        self._assignment.unlink(missing_ok=True)
         self._wanted.unlink(missing_ok=True)
         return assignment
 

@@ -25,29 +25,33 @@ SPAWN_LIMIT_PER_S = 100
 PAGE_LIMIT_S = 30.0
 
 
-def start_locust(lab: Lab, folder: Path, *, users: int, seconds: int | None,
+def start_locust(lab: Lab, folder: Path, *, target: str, users: int, seconds: int | None,
                  more: Sequence[str]) -> LabProcess:
-    """Start Locust; `folder` is where it meets the harness, `more` its further options."""
+    """Start Locust; `folder` is where it meets the harness, `more` its further options.
+
+    What Locust calls the host is only shown on its page: it is the target's name.
+    """
     command = [sys.executable, "-m", "locust", "--locustfile", str(LOCUSTFILE),
                "--users", str(users), "--spawn-rate", str(min(users, SPAWN_LIMIT_PER_S)),
-               "--exit-code-on-error", "0", *more]
+               "--host", target, "--exit-code-on-error", "0", *more]
     if seconds is not None:
         command += ["--run-time", f"{seconds}s"]
     return lab.start("locust", command, role="locust",
                      environment={FOLDER_VARIABLE: str(folder)})
 
 
-def start_headless(lab: Lab, folder: Path, *, users: int, seconds: int | None) -> LabProcess:
+def start_headless(lab: Lab, folder: Path, *, target: str, users: int,
+                   seconds: int | None) -> LabProcess:
     """Start Locust without its page; it begins at once and ends by itself."""
-    return start_locust(lab, folder, users=users, seconds=seconds,
+    return start_locust(lab, folder, target=target, users=users, seconds=seconds,
                         more=["--headless", "--only-summary"])
 
 
-def start_page(lab: Lab, folder: Path, *, users: int, seconds: int | None,
+def start_page(lab: Lab, folder: Path, *, target: str, users: int, seconds: int | None,
                port: int) -> tuple[LabProcess, str]:
     """Start Locust with its page and return its process and address once the page answers."""
     port = port or free_port()
-    process = start_locust(lab, folder, users=users, seconds=seconds,
+    process = start_locust(lab, folder, target=target, users=users, seconds=seconds,
                            more=["--web-host", "127.0.0.1", "--web-port", str(port)])
     address = f"http://127.0.0.1:{port}"
     wait_for(lambda: _answers(address) or not process.alive, reason="Locust's page to answer",

@@ -65,14 +65,18 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run one workload; the exit code is the verdict's."""
-    workload = workload_named(arguments.workload)
-    users = arguments.users or workload.users
-    seconds = arguments.seconds or workload.seconds
+    return run_headless(workload_named(arguments.workload), arguments)
 
+
+def run_headless(workload: Workload, arguments: argparse.Namespace) -> int:
+    """Run this workload without the page; the exit code is the verdict's."""
     def open_(bench: Bench, assignment: Assignment) -> LabProcess:
         folder = bench.lab.folder
         Meeting(folder).hand_over(assignment)
-        locust = start_headless(bench.lab, folder, users=users, seconds=seconds)
+        locust = start_headless(
+            bench.lab, folder, target=arguments.target,
+            users=arguments.users or workload.users,
+            seconds=arguments.seconds or workload.seconds)
         wait_for(lambda: assignment.was_taken_up or not locust.alive,
                  reason="Locust to start its test", limit_s=START_LIMIT_S)
         if not assignment.was_taken_up:
@@ -123,8 +127,12 @@ def show(run: Run, *, as_json: bool) -> None:
     """Print the verdict, Locust's rows and where the run is."""
     table = read_table(run.folder / TABLE)
     if as_json:
+        verdict = run.verdict
         sys.stdout.write(msgspec.json.encode({
-            "folder": str(run.folder), "table": table, "verdict": run.verdict}).decode() + "\n")
+            "out": str(run.folder.parent), "exit_code": EXIT_CODE[verdict.status],
+            "runs": [{"name": verdict.trial, "folder": str(run.folder), "status": verdict.status,
+                      "as_expected": verdict.status == verdict.expects, "problem": "",
+                      "verdict": verdict, "locust": table}]}).decode() + "\n")
         sys.stdout.flush()
         return
     console = Console()
@@ -138,8 +146,7 @@ def show(run: Run, *, as_json: bool) -> None:
             f"{value:.1f}" for value in (row.per_s, row.median_ms, row.p95_ms, row.p99_ms,
                                          row.max_ms)))
     console.print(rows)
-    console.print(f"Run: {run.folder}\nIts page: dtq-report {run.folder}", highlight=False,
-                  soft_wrap=True)
+    console.print(f"Run: {run.folder}", highlight=False, soft_wrap=True)
 
 
 def _positive(text: str) -> int:

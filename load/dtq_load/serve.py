@@ -1,15 +1,18 @@
 """The subcommand `serve`: Locust's page, and a judged run for each test that is started on it.
 
 Comes in: clicks on Locust's page. Goes out: its address first; then, for each test, a broker and
-workers of its own, and when it stops the verdict, printed, and the run, saved. Ends by Ctrl-C.
+workers of its own, and when it stops the verdict, the saved run and its report. Ctrl-C ends it.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 from dtq_conformance.bench import Bench
 from dtq_conformance.lab import Lab, LabProcess, interruptible
@@ -22,7 +25,16 @@ from rich.console import Console
 from dtq_load.assignment import Assignment, Meeting
 from dtq_load.driving import Plan, run_folder, trial_of
 from dtq_load.locust_process import require_alive, start_page
-from dtq_load.run import add_common_arguments, options_of, plan_of, seed_of, show, workload_named
+from dtq_load.run import (
+    add_common_arguments,
+    options_of,
+    plan_of,
+    run_headless,
+    seed_of,
+    show,
+    workload_named,
+)
+from dtq_load.workload import Workload
 from dtq_load.workloads import WORKLOADS
 
 DEFAULT = "steady_stream"
@@ -42,19 +54,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help=f"one of {', '.join(WORKLOADS)} (default {DEFAULT})")
     parser.add_argument("--port", type=int, default=0, metavar="N",
                         help="the page's port (default: a free one)")
+    parser.add_argument("--headless", action="store_true",
+                        help="without the page: run the workload once, as `run` does")
     add_common_arguments(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until interrupted, which is the only way that this ends well."""
     workload = workload_named(arguments.workload)
+    if arguments.headless:
+        return run_headless(workload, arguments)
+    logs = arguments.out / f"{time.strftime('%Y%m%d-%H%M%S')}-locust-page"
+    try:
+        return _serve(workload, logs, arguments)
+    except KeyboardInterrupt:
+        shutil.rmtree(logs, ignore_errors=True)
+        raise
+
+
+def _serve(workload: Workload, logs: Path, arguments: argparse.Namespace) -> NoReturn:
     console = Console(stderr=arguments.json)
     with interruptible(), input_faults():
         kind = load_target(arguments.target)
-        logs = arguments.out / f"{time.strftime('%Y%m%d-%H%M%S')}-locust-page"
         with Lab(logs, broker=arguments.broker) as lab:
             locust, address = start_page(
-                lab, lab.folder, users=arguments.users or workload.users,
+                lab, lab.folder, target=arguments.target,
+                users=arguments.users or workload.users,
                 seconds=arguments.seconds or workload.seconds, port=arguments.port)
             console.print(f"Locust's page: {address}\nA test started there runs {workload.name} "
                           f"on {kind.name} with a broker and {workload.workers} workers of its "
@@ -107,3 +132,13 @@ def _run(page: Page, plan: Plan, kind: TargetKind, arguments: argparse.Namespace
         console.print("It was stopped before it had begun; there is nothing to judge.")
         return
     show(run, as_json=arguments.json)
+    console.print(_draw(run.folder), highlight=False, soft_wrap=True)
+
+
+def _draw(folder: Path) -> str:
+    """Have the run's page drawn, by the reports room's command; returns where it is."""
+    drawn = subprocess.run([sys.executable, "-m", "dtq_reports", str(folder)], check=False,
+                           capture_output=True, text=True)
+    if drawn.returncode:
+        return f"Report: none was drawn; dtq-report {folder} says why."
+    return f"Report: {drawn.stdout.strip().splitlines()[-1]}"
