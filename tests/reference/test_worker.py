@@ -1,0 +1,271 @@
+"""The worker as a real process: it executes, drains, and outlives what befalls it and the broker.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dtq_conformance.lab import Lab, LabProcess
+from dtq_conformance.waiting import wait_for
+from dtq_reference.errors import BrokerUnreachable
+from redis.exceptions import RedisError
+
+from tests.reference.engine import GROUP, Engine
+from tests.reference.processes import (
+    LIMIT_S,
+    says,
+    start_worker,
+    wait_for_status,
+    wait_for_worker,
+)
+
+
+@pytest.fixture(scope="module")
+def busy_engine(lab: Lab) -> Iterator[Engine]:
+    """An installation with one worker, for tests that leave the worker as it was."""
+    engine = Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")
+    start_worker(lab, engine, "steady", concurrency=20, result_max_bytes=1000)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def until(tmp_path: Path) -> Path:
+    """The file that waiting handlers wait for."""
+    return tmp_path / "until"
+
+
+# Executing --------------------------------------------------------------------------------------
+
+def test_a_handler_is_told_its_task_attempt_worker_queue_and_payload(
+        busy_engine: Engine) -> None:
+    task_id = busy_engine.submit(task_type="describe_context", payload={"a": "ä"})
+    task = wait_for_status(busy_engine, task_id)
+    assert (task.status, task.result) == ("succeeded", {
+        "task_id": task_id, "attempt": 1, "worker_id": "steady", "queue": "default",
+        "payload": {"a": "ä"}})
+
+
+def test_an_unknown_task_type_is_one_attempt_and_never_executed(busy_engine: Engine) -> None:
+    task = wait_for_status(busy_engine, busy_engine.submit(task_type="os.system"))
+    assert (task.status, task.attempt, task.error_message, task.retryable) == (
+        "dead_lettered", 1, "unknown_task_type:os.system", False)
+
+
+@pytest.mark.parametrize("task_type", ["wait_on_loop", "wait_in_thread"])
+def test_an_attempt_ends_at_its_time_limit_and_may_be_retried(
+        busy_engine: Engine, until: Path, task_type: str) -> None:
+    task = wait_for_status(busy_engine, busy_engine.submit(
+        task_type=task_type, payload={"until": str(until)}, timeout_ms=50, max_attempts=2))
+    until.touch()
+    assert (task.status, task.attempt, task.error_class, task.retryable) == (
+        "dead_lettered", 2, "TimeoutError", True)
+
+
+def test_a_late_return_is_ignored(busy_engine: Engine, until: Path) -> None:
+    task_id = busy_engine.submit(task_type="wait_in_thread", payload={"until": str(until)},
+                                 timeout_ms=50, max_attempts=1)
+    wait_for_status(busy_engine, task_id)
+    before = busy_engine.record(task_id)
+    until.touch()
+    after_it = busy_engine.submit(task_type="fibonacci_task")  # needs a thread, too
+    wait_for_status(busy_engine, after_it)
+    assert busy_engine.record(task_id) == before
+    assert not busy_engine.redis.exists(busy_engine.keys.result_prefix + task_id)
+
+
+def test_a_result_that_is_not_json_is_a_permanent_failure(busy_engine: Engine) -> None:
+    task = wait_for_status(busy_engine, busy_engine.submit(
+        task_type="probe_task", payload={"steps": [{"return_unserialisable": True}]}))
+    assert (task.status, task.attempt, task.error_class) == ("dead_lettered", 1, "ResultNotJson")
+
+
+def test_a_result_that_is_too_long_is_cut_and_marked_and_is_valid_json(
+        busy_engine: Engine) -> None:
+    task_id = busy_engine.submit(task_type="probe_task",
+                                 payload={"steps": [{"return_bytes": 5000}]})
+    task = wait_for_status(busy_engine, task_id)
+    assert task.status == "succeeded"
+    assert (task.result["truncated"], task.result["bytes"]) == (True, 5002)
+    assert busy_engine.redis.strlen(busy_engine.keys.result_prefix + task_id) <= 1000
+
+
+@pytest.mark.parametrize(("failure", "error_class", "attempts"), [
+    ("retryable", "RetryableError", 3), ("permanent", "PermanentError", 1),
+    ("unknown", "RuntimeError", 1)])
+def test_a_retryable_failure_is_tried_again_and_any_other_is_not(
+        busy_engine: Engine, failure: str, error_class: str, attempts: int) -> None:
+    task = wait_for_status(busy_engine, busy_engine.submit(
+        task_type="probe_task", payload={"steps": [{"fail": failure}]}, max_attempts=3))
+    assert (task.status, task.attempt, task.error_class) == (
+        "dead_lettered", attempts, error_class)
+
+
+def test_a_delayed_task_of_another_queue_is_promoted_by_this_queues_leader(
+        busy_engine: Engine) -> None:
+    task_id = busy_engine.submit(queue="elsewhere", delay_ms=1)
+    assert wait_for_status(busy_engine, task_id, "queued").attempt == 1
+
+
+def test_a_sync_handler_past_its_limit_keeps_its_slot_until_its_thread_ends(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    start_worker(lab, engine, "narrow", concurrency=1)
+    stuck = engine.submit(task_type="wait_in_thread", payload={"until": str(until)},
+                          timeout_ms=50, max_attempts=1)
+    assert wait_for_status(engine, stuck).error_class == "TimeoutError"
+    waiting = engine.submit()
+    wait_for_worker(engine, "narrow", "overdue")
+    assert engine.status(waiting) == "queued"
+    until.touch()
+    wait_for_worker(engine, "narrow", "ready")
+
+
+# Stopping ---------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_it_finishes_what_it_started_takes_nothing_more_and_exits_with_0(
+        lab: Lab, engine: Engine, until: Path, signal_number: signal.Signals) -> None:
+    worker = start_worker(lab, engine, "leaver", concurrency=2)
+    started = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(engine, started, "running")
+    worker.send(signal_number, asked="terminate")
+    wait_for_worker(engine, "leaver", "draining")
+    too_late = engine.submit()
+    until.touch()
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 0
+    assert engine.status(started) == "succeeded"
+    assert engine.status(too_late) == "queued"
+    assert (engine.pending(), engine.consumers()) == ({}, set())
+    assert engine.redis.hget(engine.keys.worker_prefix + "leaver", "status") == b"stopped"
+
+
+def test_beyond_the_drain_limit_what_it_started_is_left_to_be_redelivered(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, drain_timeout_s=0.2)
+    payload = {"until": str(until)}
+    started = [engine.submit(task_type=task_type, payload=payload)
+               for task_type in ("wait_on_loop", "wait_in_thread")]
+    for task_id in started:
+        wait_for_status(engine, task_id, "running")
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 0
+    assert set(engine.pending()) == set(started)
+    until.touch()
+    start_worker(lab, engine)
+    for task_id in started:
+        assert wait_for_status(engine, task_id).result == {"attempt": 2}
+
+
+def test_a_second_signal_ends_it_at_once(lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, "hasty", drain_timeout_s=3600)
+    task_id = engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
+    wait_for_status(engine, task_id, "running")
+    worker.terminate()
+    wait_for_worker(engine, "hasty", "draining")
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 1
+    assert set(engine.pending()) == {task_id}
+
+
+def test_of_two_processes_of_one_worker_id_the_older_drains(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    older = start_worker(lab, engine, "same")
+    started = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(engine, started, "running")
+    newer = start_worker(lab, engine, "same")
+    wait_for(lambda: says(older, "draining: 1 started"), reason="the older to drain",
+             limit_s=LIMIT_S)
+    assert wait_for_status(engine, engine.submit()).status == "succeeded"
+    until.touch()
+    older.wait(LIMIT_S)
+    assert older.exit_code == 0
+    assert wait_for_status(engine, started).result == {"attempt": 1}
+    assert newer.alive
+    assert engine.redis.smembers(engine.keys.workers) == {b"same"}
+
+
+# Trouble ----------------------------------------------------------------------------------------
+
+@pytest.fixture
+def worker(lab: Lab, engine: Engine) -> LabProcess:
+    return start_worker(lab, engine, "tough")
+
+
+def still_works(engine: Engine, worker: LabProcess) -> bool:
+    task = wait_for_status(engine, engine.submit())
+    return worker.alive and task.status == "succeeded" and task.worker_id == "tough"
+
+
+def test_a_duty_that_crashes_is_logged_and_started_again(
+        engine: Engine, worker: LabProcess) -> None:
+    key = engine.keys.worker_prefix + "tough"
+    engine.redis.set(key, "not a hash")
+    wait_for(lambda: says(worker, "the heartbeat crashed and is started again"),
+             reason="the heartbeat to crash", limit_s=LIMIT_S)
+    engine.redis.delete(key)
+    wait_for(lambda: engine.redis.hget(key, "incarnation"), reason="the worker to be back",
+             limit_s=LIMIT_S)
+    assert still_works(engine, worker)
+
+
+def test_a_worker_whose_hash_was_lost_says_hello_again(
+        engine: Engine, worker: LabProcess) -> None:
+    before = engine.redis.hget(engine.keys.worker_prefix + "tough", "incarnation")
+    engine.redis.delete(engine.keys.worker_prefix + "tough", engine.keys.workers)
+    assert still_works(engine, worker)
+    assert engine.redis.hget(engine.keys.worker_prefix + "tough", "incarnation") == before
+
+
+def test_a_server_that_lost_its_scripts_needs_no_restart_of_the_worker(
+        engine: Engine, worker: LabProcess) -> None:
+    engine.redis.script_flush()
+    assert still_works(engine, worker)
+
+
+def test_lost_groups_are_made_anew_and_nothing_that_waited_is_skipped(
+        engine: Engine, worker: LabProcess) -> None:
+    for stream in engine.keys.streams("default"):
+        engine.redis.xgroup_destroy(stream, GROUP)
+    assert still_works(engine, worker)
+
+
+def test_a_lost_installation_is_made_anew(engine: Engine, worker: LabProcess) -> None:
+    engine.redis.delete(*engine.dump())
+    assert still_works(engine, worker)
+
+
+def test_a_killed_workers_task_is_executed_again_by_another(
+        lab: Lab, engine: Engine, until: Path, worker: LabProcess) -> None:
+    task_id = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(engine, task_id, "running")
+    worker.kill()
+    until.touch()
+    start_worker(lab, engine)
+    assert wait_for_status(engine, task_id).result == {"attempt": 2}
+
+
+def test_a_broker_that_was_killed_and_restarted_needs_no_restart_of_the_worker(
+        tmp_path: Path, until: Path) -> None:
+    with Lab(tmp_path / "logs", persistence="always") as lab:
+        engine = Engine(lab.broker.url, "t:")
+        worker = start_worker(lab, engine, "tough", visibility_timeout_s=20)
+        before = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+        wait_for_status(engine, before, "running")
+        lab.broker.kill()
+        with pytest.raises((RedisError, BrokerUnreachable)):
+            engine.queue.get(before)
+        until.touch()
+        lab.broker.restart()
+        assert wait_for_status(engine, before).result == {"attempt": 1}
+        assert still_works(engine, worker)
+        worker.terminate()
+        worker.wait(LIMIT_S)
+        assert worker.exit_code == 0
+        engine.close()
