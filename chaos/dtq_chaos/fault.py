@@ -39,7 +39,7 @@ class FaultKind:
     name: str
     effect: Effect
     begin: Callable[[Stage, Entry], Bite]
-    end: Callable[[Stage, Entry, Bite], None] | None = None
+    end: Callable[[Stage, Bite], None] | None = None
 
 
 class Stage:
@@ -105,7 +105,7 @@ class Stage:
     def _end(self, number: int, entry: Entry, bite: Bite) -> None:
         end = self._kinds[entry.fault].end
         if end is not None:
-            end(self, entry, bite)
+            end(self, bite)
         self._record(number, entry, "end", bite)
 
     def _record(self, number: int, entry: Entry, phase: Any, bite: Bite, *,

@@ -7,6 +7,7 @@ import sys
 
 import msgspec
 
+from dtq_chaos.run_scenarios import not_run
 from dtq_chaos.scenarios import SCENARIOS
 
 
@@ -17,8 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the scenarios."""
+    missing = not_run(list(SCENARIOS))
     known = [{"name": each.name, "story": each.story, "clauses": each.clauses,
-              "expects": each.expects, "needs_toxiproxy": each.needs_toxiproxy}
+              "expects": each.expects, "not_run": missing.get(each.name, "")}
              for each in SCENARIOS.values()]
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(known).decode() + "\n")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from dtq_conformance.exits import INPUT, InputError
+from dtq_conformance.exits import INPUT, InputError, in_ci
 from dtq_conformance.run import (
-    Ended,
     add_run_arguments,
     conclude,
     known_names,
@@ -36,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InputError("Name the scenarios to run, or say --all. Known are "
                          f"{', '.join(SCENARIOS)}.")
     names = names or list(SCENARIOS)
-    skipped = _not_run(names)
+    skipped = not_run(names)
     names = [name for name in names if name not in skipped]
     flags = ["--without-faults"] if arguments.without_faults else []
     ended = run_all(["dtq_chaos", "scenario"], names, arguments, *flags)
@@ -44,10 +42,10 @@ def execute(arguments: argparse.Namespace) -> int:
         print(f"not run: {name}: {reason}", file=sys.stderr)
     code = conclude(ended, as_json=arguments.json, out=arguments.out, not_run=skipped,
                     alone=not arguments.all)
-    return INPUT if skipped and os.environ.get("CI") == "true" else code
+    return INPUT if skipped and in_ci() else code
 
 
-def _not_run(names: list[str]) -> dict[str, str]:
+def not_run(names: list[str]) -> dict[str, str]:
     """The scenarios that cannot be run here, each with the reason."""
     needing = [name for name in names if SCENARIOS[name].needs_toxiproxy]
     try:

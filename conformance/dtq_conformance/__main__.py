@@ -15,6 +15,7 @@ from dtq_conformance.exits import dispatch
 COMMANDS = {
     "run": ("dtq_conformance.run_cases", "judge a target by the cases of the contract"),
     "case": ("dtq_conformance.run_case", "run one case in this process"),
+    "selftest": ("dtq_conformance.selftest", "see every broken engine caught"),
     "judge": ("dtq_conformance.judging", "judge a saved history again"),
     "tamper": ("dtq_conformance.tamper", "alter a history in one way, to see the judge object"),
 }

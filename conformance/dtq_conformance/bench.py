@@ -31,6 +31,9 @@ from dtq_conformance.target import (
 )
 from dtq_conformance.waiting import wait_for
 
+UPSETS_LIMIT = 4
+"""How many recovery times are waited in all for a target whose workers die again and again."""
+
 READY_LIMIT_S = 20.0
 """How long a worker may take to be ready on a crowded machine."""
 LOOKS_AT_ONCE = 100
@@ -61,7 +64,6 @@ class Bench:
         self.records: list[Record] = []
         self.workers: list[Worker] = []
         self.submissions: dict[str, Submission] = {}
-        self.replace_lost_workers = True
         self.keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
@@ -194,7 +196,7 @@ class Bench:
         worker.process.wait(limit_s)
 
     def _replace_lost(self) -> None:
-        if self.replace_lost_workers and not self.living():
+        if not self.living():
             self.start_worker(self.workers[-1].concurrency if self.workers else 4)
 
     # ------------------------------------------------------------ watching
@@ -216,9 +218,10 @@ class Bench:
                            limit_s: float | None = None) -> bool:
         """Watch tasks until all are terminal; False if some are not when the time is up.
 
-        The default limit is the target's declared recovery time, made longer by what the
-        machine stalled meanwhile. Lost workers are replaced if the trial asked for it. A task
-        that was seen terminal before is not looked at again.
+        The default limit is the target's declared recovery time, counted from the last start or
+        death of a worker, and made longer by what the machine stalled. When no worker is left, one
+        is started, as whoever runs the target would. A task that was seen terminal before is not
+        looked at again.
         """
         waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
                         if self._last_look.get(task_id, {}).get("status") not in TERMINAL)
@@ -230,11 +233,19 @@ class Bench:
             for task_id in [waiting.popleft() for _ in range(min(len(waiting), LOOKS_AT_ONCE))]:
                 if not self._is_over(task_id):
                     waiting.append(task_id)
-            return not waiting or (time.monotonic_ns() - began_ns
-                                   > limit_ns + self._stalled_ns(began_ns))
+            since_ns = max(began_ns, self._last_upset_ns())
+            now_ns = time.monotonic_ns()
+            return (not waiting or now_ns - since_ns > limit_ns + self._stalled_ns(since_ns)
+                    or now_ns - began_ns > UPSETS_LIMIT * limit_ns)
 
         wait_for(over, reason="all tasks to be over", limit_s=float("inf"), every_s=0.02)
         return not waiting
+
+    def _last_upset_ns(self) -> int:
+        """When a worker last started or died: from then on the target has time to recover."""
+        return max((instant for worker in self.workers
+                    for instant in (worker.process.start_ns, worker.process.exit_ns or 0)),
+                   default=0)
 
     def _is_over(self, task_id: str) -> bool:
         view = self.look(task_id, always=False)

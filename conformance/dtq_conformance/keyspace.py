@@ -6,6 +6,8 @@ For targets that claim redis-schema.
 
 from __future__ import annotations
 
+from typing import Any
+
 import redis
 
 GROUP = "workers"
@@ -15,7 +17,7 @@ LEVELS = range(9, -1, -1)
 class KeySpace:
     """The keys of one installation, as section 2 of the contract names them."""
 
-    def __init__(self, client: redis.Redis, prefix: str, queue: str = "default") -> None:
+    def __init__(self, client: Any, prefix: str, queue: str = "default") -> None:
         self.client = client
         self.prefix = prefix
         self._streams = [f"{prefix}stream:{queue}:p{level}" for level in LEVELS]

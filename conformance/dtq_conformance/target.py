@@ -115,9 +115,14 @@ class ShowsReadiness(Protocol):
 class TargetKind(Protocol):
     """What `load_target` returns: one implementation, before it runs anywhere."""
 
-    name: str
-    claims: frozenset[str]
-    recovery_ms: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def claims(self) -> frozenset[str]: ...
+
+    @property
+    def recovery_ms(self) -> int: ...
 
     def open(self, site: Site) -> Target:
         """Make the target ready to be worked at this site."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ from dtq_conformance.history import Header, History, Mark, Timing
 from dtq_conformance.judging import judge_history
 from dtq_conformance.lab import Lab
 from dtq_conformance.target import TargetKind
-from dtq_conformance.verdict import RunVerdict, Status
+from dtq_conformance.verdict import RunVerdict
 
 LEASE_MS = 1_000
 HEARTBEAT_MS = 200
@@ -49,7 +49,7 @@ class Trial:
     marks: tuple[Callable[[History], Mark], ...] = ()
     drain_ms: int = DRAIN_MS
     persistence: str = "none"
-    expects: Status = "holds"
+    expects: Literal["holds", "violated"] = "holds"
     files: dict[str, Any] = field(default_factory=dict)
 
 

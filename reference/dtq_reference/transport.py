@@ -40,10 +40,11 @@ def _pause_s(attempt: int) -> float:
 
 
 class Transport:
-    """The synchronous client's connection."""
+    """The synchronous client's connection. `redis` is untyped: replies come as bytes, which
+    redis-py's own types do not tell."""
 
     def __init__(self, url: str) -> None:
-        self.redis = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **_options())
+        self.redis: Any = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **_options())
 
     def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
@@ -77,7 +78,7 @@ class AsyncTransport:
     """A connection of the worker. Each duty has its own, so that none waits for another's."""
 
     def __init__(self, url: str) -> None:
-        self.redis = redis.asyncio.Redis.from_url(url, retry=AsyncRetry(NoBackoff(), 0),
+        self.redis: Any = redis.asyncio.Redis.from_url(url, retry=AsyncRetry(NoBackoff(), 0),
                                                   **_options())
 
     async def call(self, call: Call) -> Any:

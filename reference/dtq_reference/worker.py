@@ -191,8 +191,9 @@ async def _supervise(name: str, duty: Callable[[], Awaitable[None]]) -> None:
 def run(settings: Settings, queue: str) -> None:
     """Run a worker in the foreground until it is asked to stop, and end the process.
 
-    Ends with `os._exit`, since a thread whose handler does not return cannot be ended otherwise.
+    Ends with `os._exit` and without winding up the event loop: a thread whose handler does not
+    return, or a coroutine that swallows its cancellation, would keep the process for ever.
     """
-    asyncio.run(Worker(settings, queue).run())
+    asyncio.new_event_loop().run_until_complete(Worker(settings, queue).run())
     logging.shutdown()
     os._exit(0)

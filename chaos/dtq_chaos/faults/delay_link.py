@@ -13,7 +13,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
                 {"link": link, "latency_ms": latency_ms})
 
 
-def _end(stage: Stage, entry: Entry, bite: Bite) -> None:
+def _end(stage: Stage, bite: Bite) -> None:
     stage.link(bite.detail["link"]).clear()
 
 

@@ -12,7 +12,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     return Bite([victim.pid], stage.hands(victim))
 
 
-def _end(stage: Stage, entry: Entry, bite: Bite) -> None:
+def _end(stage: Stage, bite: Bite) -> None:
     """Look at the tasks that the victim held once more, so that what it changes would show."""
     for task_id in bite.detail["open"]:
         stage.bench.look(task_id)

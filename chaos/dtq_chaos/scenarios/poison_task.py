@@ -20,7 +20,6 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 def _set_up(stage: Stage) -> None:
     bench = stage.bench
-    bench.replace_lost_workers = True
     bench.start_worker(6)
     if stage.with_faults:
         bench.submit({"sleep": 80}, {"kill": True}, label="poison", max_attempts=MAX_ATTEMPTS)

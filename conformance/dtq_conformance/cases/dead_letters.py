@@ -14,7 +14,6 @@ def _failures_for_good_leave_a_letter(bench: Bench) -> None:
 
 
 def _at_most_once_is_not_tried_again(bench: Bench) -> None:
-    bench.replace_lost_workers = True
     bench.start_worker()
     bench.submit({"kill": True}, max_attempts=1)
 

@@ -155,7 +155,7 @@ def _finishes_or_lets_go(history: History, ledger: Ledger, stop: Stop,
     allowance_ns = SIGNAL_ALLOWANCE_MS * MS + evidence.stalled_ns(
         history.stalls, execution.start_ns, limit_ns)
     request = evidence.request_of(history, execution.task_id)
-    planned_ms = plan.duration_ms(request, execution.attempt)
+    planned_ms = plan.duration_ms(request, execution.attempt) if request else None
     planned_ns = None if planned_ms is None else execution.start_ns + planned_ms * MS
     if plan.ending(request, execution.attempt) == "dies":
         return

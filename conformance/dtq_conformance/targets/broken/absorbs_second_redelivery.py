@@ -18,5 +18,7 @@ def _put_in() -> None:
 
 
 DEFECT = Defect(
-    "absorbs_second_redelivery", "Takes a redelivery for a duplicate when the entry is behind the record.",
-    caught_by=("nothing_lost",), also=("dead_letters_complete"), put_in=_put_in)
+    "absorbs_second_redelivery",
+    "Takes a redelivery for a duplicate when the entry is behind the record.",
+    caught_by=("nothing_lost",), also=("dead_letters_complete",),
+    put_in=_put_in)

@@ -11,5 +11,7 @@ def _put_in() -> None:
 
 
 DEFECT = Defect(
-    "acknowledges_unstarted_on_stop", "Acknowledges what it has taken and not started when it is asked to stop.",
-    caught_by=("drained_on_stop",), also=("nothing_lost",), put_in=_put_in)
+    "acknowledges_unstarted_on_stop",
+    "Acknowledges what it has taken and not started when it is asked to stop.",
+    caught_by=("drained_on_stop",), also=("nothing_lost",),
+    put_in=_put_in)

@@ -10,5 +10,8 @@ def _put_in() -> None:
 
 
 DEFECT = Defect(
-    "does_not_count_redelivery", "Does not raise the attempt number when a lease has ended.",
-    caught_by=("attempts_bounded",), also=("dead_letters_complete", "nothing_lost", "one_terminal_state"), put_in=_put_in)
+    "does_not_count_redelivery",
+    "Does not raise the attempt number when a lease has ended.",
+    caught_by=("attempts_bounded",),
+    also=("dead_letters_complete", "drained_on_stop", "nothing_lost", "one_terminal_state"),
+    put_in=_put_in)

@@ -12,5 +12,7 @@ def _put_in() -> None:
 
 
 DEFECT = Defect(
-    "forgets_the_dead_letter", "Says dead_lettered and adds no dead letter.",
-    caught_by=("dead_letters_complete",), also=(), put_in=_put_in)
+    "forgets_the_dead_letter",
+    "Says dead_lettered and adds no dead letter.",
+    caught_by=("dead_letters_complete",), also=(),
+    put_in=_put_in)

@@ -6,9 +6,13 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("renew", "    redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')\n", "")
+    rewrite("renew", "    redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, "
+            "'JUSTID')\n", "")
 
 
 DEFECT = Defect(
-    "never_renews", "Never renews a lease, so that a long handler loses its task.",
-    caught_by=("duplicates_justified",), also=("dead_letters_complete", "one_holder_at_a_time", "drained_on_stop"), put_in=_put_in)
+    "never_renews",
+    "Never renews a lease, so that a long handler loses its task.",
+    caught_by=("duplicates_justified",),
+    also=("dead_letters_complete", "drained_on_stop", "one_holder_at_a_time"),
+    put_in=_put_in)

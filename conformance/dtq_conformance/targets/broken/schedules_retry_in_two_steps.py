@@ -12,7 +12,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    redis.call('ZADD', KEYS[11], now + outcome.delay_ms, outcome.task_id)\n", "")
+    rewrite("settle", "    redis.call('ZADD', KEYS[11], now + outcome.delay_ms, "
+            "outcome.task_id)\n", "")
     settle = Settler._settle
 
     async def settle_and_schedule(self: Settler, batch: list[Any]) -> None:

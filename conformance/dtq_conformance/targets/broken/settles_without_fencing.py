@@ -6,10 +6,11 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "  if known[1] ~= 'running' or known[2] ~= call.consumer or",
-            "  if not known[1] or false and known[2] ~= call.consumer or")
+    rewrite("settle", "    return 'superseded'\n", "")
 
 
 DEFECT = Defect(
-    "settles_without_fencing", "Records an outcome whoever reports it, a holder that lost its lease too.",
-    caught_by=("one_terminal_state",), also=("dead_letters_complete",), put_in=_put_in)
+    "settles_without_fencing",
+    "Records an outcome whoever reports it, a holder that lost its lease too.",
+    caught_by=("one_terminal_state",), also=("dead_letters_complete",),
+    put_in=_put_in)

@@ -10,5 +10,9 @@ def _put_in() -> None:
 
 
 DEFECT = Defect(
-    "takes_live_leases", "Takes entries whose lease has not ended.",
-    caught_by=("one_holder_at_a_time",), also=("attempts_bounded", "dead_letters_complete", "duplicates_justified", "drained_on_stop"), put_in=_put_in)
+    "takes_live_leases",
+    "Takes entries whose lease has not ended.",
+    caught_by=("one_holder_at_a_time",),
+    also=("attempts_bounded", "dead_letters_complete", "drained_on_stop", "duplicates_justified",
+          "one_terminal_state"),
+    put_in=_put_in)
