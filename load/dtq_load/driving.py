@@ -66,7 +66,6 @@ def trial_of(plan: Plan, open_: Open) -> Trial:
     workload = plan.workload
 
     def drive(bench: Bench) -> None:
-        bench.replace_lost_workers = True
         bench.start_workers(workload.workers, workload.concurrency)
         assignment = _assignment(plan, bench)
         load = RunningLoad(assignment, open_(bench, assignment))
