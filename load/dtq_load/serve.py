@@ -7,6 +7,7 @@ workers of its own, and when it stops the verdict, the saved run and its report.
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import NoReturn
 
 from dtq_conformance.bench import Bench
 from dtq_conformance.lab import Lab, LabProcess, interruptible
-from dtq_conformance.run import input_faults, seeds
+from dtq_conformance.run import input_faults
 from dtq_conformance.target import TargetKind, load_target
 from dtq_conformance.trial import conduct
 from dtq_conformance.waiting import wait_for
@@ -40,8 +41,6 @@ from dtq_load.workloads import WORKLOADS
 DEFAULT = "steady_stream"
 FOR_EVER_S = float("inf")
 """How long the page waits for its user."""
-TESTS = 10_000
-"""Seeds drawn in advance: one for each test of a session."""
 
 
 class Withdrawn(Exception):
@@ -86,10 +85,11 @@ def _serve(workload: Workload, logs: Path, arguments: argparse.Namespace) -> NoR
                           "own; when it stops it is judged. Ctrl-C ends this.",
                           highlight=False, soft_wrap=True)
             page = Page(locust, lab.folder)
-            for seed in seeds(seed_of(arguments), TESTS):
+            seeds = random.Random(seed_of(arguments))
+            while True:
                 page.await_test()
-                _run(page, plan_of(arguments, workload, seed), kind, arguments, console)
-    raise AssertionError(f"{TESTS} tests in one session; start `dtq-load serve` again.")
+                plan = plan_of(arguments, workload, seeds.randrange(2**31))
+                _run(page, plan, kind, arguments, console)
 
 
 class Page:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -11,9 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 from dtq_conformance import history
-from dtq_conformance.exits import CONFORMS, INPUT, INTERRUPTED, UNKNOWN
+from dtq_conformance.exits import CONFORMS, HARNESS, INPUT, INTERRUPTED, UNKNOWN
 from dtq_conformance.history import Fault, History, Witness
 from dtq_conformance.waiting import wait_for
+from dtq_load.__main__ import main
 from dtq_load.workloads import WORKLOADS
 
 from tests.load.command import COMMAND, LIMIT_S, dtq_load, only_run
@@ -34,6 +37,7 @@ def saved(burst: subprocess.CompletedProcess[str]) -> History:
     return history.read(Path(only_run(burst.stdout)["folder"]) / "history.jsonl")
 
 
+@pytest.mark.slow
 def test_a_burst_under_fire_holds(burst: subprocess.CompletedProcess[str]) -> None:
     assert burst.returncode == CONFORMS, burst.stdout + burst.stderr
     run = only_run(burst.stdout)
@@ -42,12 +46,14 @@ def test_a_burst_under_fire_holds(burst: subprocess.CompletedProcess[str]) -> No
         dict.fromkeys(WORKLOADS["burst_under_fire"].clauses, "holds")
 
 
+@pytest.mark.slow
 def test_every_task_that_locust_submitted_is_in_the_history(saved: History) -> None:
     assert saved.header.room == "load"
     assert len(saved.accepted) == TASKS
     assert {asked[0].request["priority"] for asked in saved.submissions.values()} == set(range(10))
 
 
+@pytest.mark.slow
 def test_the_worker_was_killed_with_its_hands_full_and_replaced(saved: History) -> None:
     (mark,) = saved.marks
     assert mark.held, mark.sentence
@@ -60,6 +66,7 @@ def test_the_worker_was_killed_with_its_hands_full_and_replaced(saved: History) 
     assert [life.name for life in workers] == ["worker-1", "worker-2", "worker-3"]
 
 
+@pytest.mark.slow
 def test_what_it_held_was_executed_again(saved: History) -> None:
     (bit,) = (fault for fault in saved.of(Fault) if fault.phase == "bit")
     for task_id in bit.detail["in_hand"]:
@@ -67,6 +74,7 @@ def test_what_it_held_was_executed_again(saved: History) -> None:
         assert saved.executions[task_id][-1].outcome == "ok"
 
 
+@pytest.mark.slow
 def test_locust_counted_each_task_as_accepted_and_as_finished(
         burst: subprocess.CompletedProcess[str]) -> None:
     rows = {row["name"]: row for row in only_run(burst.stdout)["locust"]}
@@ -74,15 +82,15 @@ def test_locust_counted_each_task_as_accepted_and_as_finished(
         {"accepted": (TASKS, 0), "finished": (TASKS, 0)}
 
 
+@pytest.mark.slow
 def test_the_same_seed_submits_the_same_tasks(saved: History) -> None:
-    import random
-
     drawn = random.Random(5)
     workload = WORKLOADS["burst_under_fire"]
     assert set(saved.accepted) == {workload.submission(drawn, number).task_id
                                    for number in range(TASKS)}
 
 
+@pytest.mark.slow
 def test_without_its_fault_the_workload_proves_nothing(tmp_path: Path) -> None:
     done = dtq_load("run", "burst_under_fire", "--headless", "--tasks", "60", "--without-faults",
                     "--json", "--out", str(tmp_path))
@@ -95,15 +103,39 @@ def test_an_interruption_leaves_no_process_and_no_folder(tmp_path: Path) -> None
     process = subprocess.Popen(
         [*COMMAND, "run", "steady_stream", "--headless", "--seconds", "60", "--out",
          str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for(lambda: any("locust" in " ".join(child.cmdline())
-                         for child in psutil.Process(process.pid).children()),
-             reason="Locust's process", limit_s=LIMIT_S, every_s=0.05)
+    await_locust(process.pid)
     children = psutil.Process(process.pid).children(recursive=True)
+    (lab,) = {Path(word).parent for child in children for word in child.cmdline()
+              if word.endswith("/pace")}
+    assert lab.is_dir()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == INTERRUPTED, errors
     _, alive = psutil.wait_procs(children, timeout=LIMIT_S)
     assert not alive
+    assert not lab.exists()
+
+
+def test_a_locust_that_dies_is_a_failure_of_the_harness(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "run", "steady_stream", "--headless", "--seconds", "60", "--out",
+         str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    await_locust(process.pid).kill()
+    _, errors = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == HARNESS
+    assert "Locust has ended before its test did" in errors
+
+
+def await_locust(harness: int) -> psutil.Process:
+    """Wait for Locust's process among the harness's children."""
+    def found() -> psutil.Process | None:
+        for child in psutil.Process(harness).children():
+            with contextlib.suppress(psutil.Error):
+                if "locust" in child.cmdline():
+                    return child
+        return None
+
+    return wait_for(found, reason="Locust's process", limit_s=LIMIT_S, every_s=0.05)
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), [
@@ -122,12 +154,13 @@ def test_an_interruption_leaves_no_process_and_no_folder(tmp_path: Path) -> None
     ([], "usage: dtq-load"),
 ])
 def test_a_bad_question_exits_4_with_a_sentence(arguments: list[str], sentence: str,
-                                                tmp_path: Path) -> None:
+                                                tmp_path: Path,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--out", str(tmp_path)] if arguments else []
-    done = dtq_load(*arguments, *where)
-    assert done.returncode == INPUT
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    assert main([*arguments, *where]) == INPUT
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("module", ["dtq_load", "dtq_load.run", "dtq_load.serve",

@@ -17,6 +17,8 @@ from tests.load.chromium import tab
 from tests.load.command import LIMIT_S, Served, serve
 from tests.reports.browser import ABSENT, CHROMIUM
 
+pytestmark = pytest.mark.slow
+
 
 def fetched(address: str, **form: object) -> str:
     data = urllib.parse.urlencode(form).encode() if form else None
@@ -66,7 +68,6 @@ ROW = """[...document.querySelectorAll('tr')].some(row => row.innerText.includes
          && parseInt(row.cells[2].innerText) > 20)"""
 
 
-@pytest.mark.slow
 def test_a_run_is_started_in_a_browser_and_its_rows_fill_until_it_stops(
         tmp_path: Path, need: Callable[[object, str], None]) -> None:
     need(CHROMIUM, ABSENT)
