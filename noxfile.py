@@ -106,7 +106,7 @@ def verify(session: nox.Session) -> None:
         ("dtq-conformance", "run", *target),
         ("dtq-chaos", "run", "--all", *target),
         ("dtq-load", "run", "burst_under_fire", "--headless", *target),
-        ("dtq-report", folder)])
+        ("dtq-report", "--summary", folder)])
 
 
 def run_all(session: nox.Session, commands: Iterable[Iterable[str]]) -> None:
