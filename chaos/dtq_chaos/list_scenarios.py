@@ -27,4 +27,6 @@ def execute(arguments: argparse.Namespace) -> int:
         return 0
     for each in SCENARIOS.values():
         print(f"{each.name}\n    {each.story}\n    {', '.join(each.clauses)}")
+        if each.name in missing:
+            print(f"    not run here: {missing[each.name]}")
     return 0

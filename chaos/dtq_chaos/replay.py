@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dtq_conformance.exits import InputError
 from dtq_conformance.history import Header, HistoryError, read
-from dtq_conformance.run import add_run_arguments, conclude, known_names, run_all
+from dtq_conformance.run import add_output_arguments, conclude, known_names, run_all
 
 from dtq_chaos.scenarios import SCENARIOS
 from dtq_chaos.schedule import ScheduleError, load
@@ -16,7 +16,7 @@ from dtq_chaos.schedule import ScheduleError, load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `dtq-chaos replay`."""
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run")
-    add_run_arguments(parser)
+    add_output_arguments(parser)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -29,7 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InputError(str(error)) from error
     known_names("scenario", [schedule.scenario], SCENARIOS)
     arguments.target, arguments.broker = schedule.target, schedule.broker
-    arguments.seed = schedule.seed
+    arguments.seed, arguments.jobs = schedule.seed, 1
     flags = [] if header.with_faults else ["--without-faults"]
     ended = run_all(["dtq_chaos", "scenario"], [schedule.scenario], arguments,
                     "--schedule", str(file), *flags)

@@ -9,6 +9,7 @@ from dtq_conformance.exits import InputError
 from dtq_conformance.run import add_trial_arguments, known_names, run_one
 from dtq_conformance.verdict import EXIT_CODE
 
+from dtq_chaos.faults import FAULTS
 from dtq_chaos.scenario import as_trial, planned
 from dtq_chaos.scenarios import SCENARIOS
 from dtq_chaos.schedule import Schedule, ScheduleError, load
@@ -45,6 +46,11 @@ def _schedule(name: str, arguments: argparse.Namespace) -> Schedule:
         return planned(SCENARIOS[name], target=arguments.target, broker=arguments.broker,
                        seed=arguments.seed)
     try:
-        return load(arguments.schedule)
+        schedule = load(arguments.schedule)
     except ScheduleError as error:
         raise InputError(str(error)) from error
+    if schedule.scenario != name:
+        raise InputError(f"{arguments.schedule} is a schedule of {schedule.scenario}, not of "
+                         f"{name}.")
+    known_names("fault", [entry.fault for entry in schedule.entries], FAULTS)
+    return schedule

@@ -7,6 +7,7 @@ that a trial is a list of plain steps and the history is complete whatever the t
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ from dtq_conformance.target import (
     TaskView,
     faults_in,
 )
-from dtq_conformance.waiting import wait_for
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 UPSETS_LIMIT = 4
 """How many recovery times are waited in all for a target whose workers die again and again."""
@@ -191,9 +192,11 @@ class Bench:
 
     def _await_stop(self, worker: Worker) -> None:
         limit_s = self.timing.drain_ms / 1000 + READY_LIMIT_S
-        wait_for(lambda: not worker.process.alive, reason=f"{worker.name} to stop",
-                 limit_s=limit_s)
-        worker.process.wait(limit_s)
+        try:
+            worker.process.wait(limit_s)
+        except WaitedTooLong:  # its record then says: asked to terminate, died of SIGKILL
+            worker.process.send(signal.SIGKILL, asked="terminate")
+            worker.process.wait(READY_LIMIT_S)
 
     def _replace_lost(self) -> None:
         if not self.living():

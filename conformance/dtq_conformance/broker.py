@@ -101,15 +101,31 @@ def open_broker(spec: str, *, lab: Lab, persistence: str = "none") -> Broker:
     if persistence not in PERSISTENCE:
         raise BrokerError(f"There is no persistence {persistence!r}. Known are "
                           f"{', '.join(PERSISTENCE)}.")
-    if spec.startswith(("redis://", "rediss://")):
+    require_known(spec)
+    if _is_url(spec):
         return _visit(spec)
-    if spec not in ("embedded", "path"):
-        raise BrokerError(f"There is no broker {spec!r}. Known are {KNOWN}.")
     binary = _embedded_binary() if spec == "embedded" else _path_binary()
     server = _Server(lab, binary, persistence)
     process = server.start()
     url = f"redis://127.0.0.1:{server.port}/0"
     return Broker(url, "dtq:", f"{_version(url)} ({spec})", True, process, server)
+
+
+def require_known(spec: str) -> None:
+    """Raise `BrokerError` for a spec that names no kind of broker."""
+    if not _is_url(spec) and spec not in ("embedded", "path"):
+        raise BrokerError(f"There is no broker {spec!r}. Known are {KNOWN}.")
+
+
+def require_usable(spec: str) -> None:
+    """Raise `BrokerError` for an unknown spec, and for a running server out of reach."""
+    require_known(spec)
+    if _is_url(spec):
+        _visit(spec)
+
+
+def _is_url(spec: str) -> bool:
+    return spec.startswith(("redis://", "rediss://"))
 
 
 def _visit(url: str) -> Broker:
@@ -122,7 +138,7 @@ def _visit(url: str) -> Broker:
     try:
         description = f"{_version(url)} (at {place})"
     except (redis.RedisError, OSError, ValueError) as error:
-        raise BrokerError(f"The broker at {place} cannot be reached: {error}. "
+        raise BrokerError(f"The broker at {place} cannot be reached: {str(error).rstrip('.')}. "
                           "Start it, or use --broker embedded.") from error
     return Broker(url, f"dtq-{secrets.token_hex(4)}:", description, False)
 

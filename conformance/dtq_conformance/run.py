@@ -28,7 +28,7 @@ from rich.text import Text
 
 from dtq_conformance import exits
 from dtq_conformance.bench import TargetFault
-from dtq_conformance.broker import BrokerError
+from dtq_conformance.broker import BrokerError, require_usable
 from dtq_conformance.exits import InputError
 from dtq_conformance.lab import LabError, interruptible
 from dtq_conformance.target import UnknownTarget, load_target
@@ -81,9 +81,10 @@ def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[E
 
     An interruption ends the running ones in good order before it is passed on.
     """
-    running: set[subprocess.Popen[str]] = set()
+    running = Running()
     found: dict[str, Ended] = {}
-    with _bar(len(jobs), progress) as advance, ThreadPoolExecutor(at_once) as pool:
+    with interruptible(), _bar(len(jobs), progress) as advance, \
+            ThreadPoolExecutor(at_once) as pool:
         futures = [pool.submit(_run_job, job, running) for job in jobs]
         try:
             for future in as_completed(futures):
@@ -93,23 +94,52 @@ def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[E
         except BaseException:
             for future in futures:
                 future.cancel()
-            for process in list(running):
-                process.send_signal(signal.SIGTERM)
+            running.end()
             raise
     return [found[job.name] for job in jobs]
 
 
-def _run_job(job: Job, running: set[subprocess.Popen[str]]) -> Ended:
-    process = subprocess.Popen(job.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    running.add(process)
+class Running:
+    """The processes of the jobs that run. Each leads a group of its own: a terminal's Ctrl-C
+    reaches the scheduler alone, which then ends them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[str]] = set()
+        self._ending = False
+
+    def start(self, argv: Sequence[str]) -> subprocess.Popen[str]:
+        """Start one. After `end` it is ended at once."""
+        with self._lock:
+            process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True, process_group=0)
+            self._processes.add(process)
+            if self._ending:
+                process.terminate()
+        return process
+
+    def ended(self, process: subprocess.Popen[str]) -> None:
+        """Forget one that has ended."""
+        with self._lock:
+            self._processes.discard(process)
+
+    def end(self) -> None:
+        """Ask all to end, and those that start later too."""
+        with self._lock:
+            self._ending = True
+            for process in self._processes:
+                process.terminate()
+
+
+def _run_job(job: Job, running: Running) -> Ended:
+    process = running.start(job.argv)
     watchdog = threading.Timer(TRIAL_LIMIT_S, process.terminate)
     watchdog.start()
     try:
         output, errors = _drain(process)
     finally:
         watchdog.cancel()
-        running.discard(process)
+        running.ended(process)
     code = process.returncode
     told = output.strip().splitlines()
     if code in (exits.CONFORMS, exits.VIOLATED, exits.UNKNOWN) and told:
@@ -163,8 +193,8 @@ def told(ended: Ended) -> str:
     """How a trial ended, in two words or a sentence."""
     if ended.verdict is None:
         return f"no verdict: {ended.problem}"
-    if ended.verdict.expects == "violated" and ended.is_as_expected:
-        return "convicted, as it must be"
+    if ended.verdict.expects == "violated" and ended.status in ("violated", "holds"):
+        return "convicted, as it must be" if ended.is_as_expected else "not convicted, and must be"
     return ended.verdict.status
 
 
@@ -195,8 +225,7 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
                         help="reference, broken:NAME, or module:attribute (default reference)")
     parser.add_argument("--broker", default="embedded", metavar="BROKER",
                         help="embedded, path, or redis://… (default embedded)")
-    parser.add_argument("--out", type=Path, default=default_out(), metavar="FOLDER",
-                        help="where run folders are written (default %(default)s)")
+    _add_out(parser)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31),
                         help="the seed of all that is random (default: drawn)")
 
@@ -204,17 +233,39 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that every `run` has."""
     add_trial_arguments(parser)
-    parser.add_argument("--jobs", type=int, default=default_jobs(), metavar="N",
+    parser.add_argument("--jobs", type=number_from_1, default=default_jobs(), metavar="N",
                         help="trials at once (default %(default)s)")
+    _add_json(parser)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of what runs again exactly what was run before."""
+    _add_out(parser)
+    _add_json(parser)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=default_out(), metavar="FOLDER",
+                        help="where run folders are written (default %(default)s)")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
 
+def number_from_1(word: str) -> int:
+    """The number that an argument says. For argparse, which makes a usage error of ValueError."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a number from 1")
+    return int(word)
+
+
 def known_names(what: str, names: Sequence[str], known: Mapping[str, object]) -> list[str]:
-    """The names, if all are known. Raises `InputError` that names what is known."""
+    """The names, each once, if all are known. Raises `InputError` that names what is known."""
     for name in names:
         if name not in known:
             raise InputError(f"There is no {what} {name!r}. Known are {', '.join(known)}.")
-    return list(names)
+    return list(dict.fromkeys(names))
 
 
 def run_all(module_and_command: Sequence[str], names: Sequence[str],
@@ -225,6 +276,12 @@ def run_all(module_and_command: Sequence[str], names: Sequence[str],
     """
     with input_faults():
         load_target(arguments.target)
+        require_usable(arguments.broker)
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Runs cannot be written to {arguments.out}: {error.strerror}. Name a "
+                         "folder with --out.") from error
     module, command = module_and_command
     drawn = [arguments.seed] if len(names) == 1 else seeds(arguments.seed, len(names))
     jobs = [Job(name, [sys.executable, "-m", module, command, name, "--target", arguments.target,
@@ -266,20 +323,22 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
     for by name: then a canary's conviction is what it is, a violation.
     """
     not_run = not_run or {}
+    code = exit_code(ended, alone=alone, not_run=len(not_run))
     if as_json:
         sys.stdout.write(msgspec.json.encode({
-            "out": str(out), "exit_code": exit_code(ended, alone=alone), "not_run": not_run,
+            "out": str(out), "exit_code": code, "not_run": not_run,
             "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
                       "status": each.status, "as_expected": each.is_as_expected,
                       "problem": each.problem, "verdict": each.verdict} for each in ended],
         }).decode() + "\n")
-        return exit_code(ended, alone=alone)
+        return code
     console = Console()
     table = Table(title_justify="left")
     for column in ("trial", "verdict", "explanation"):
         table.add_column(column, overflow="fold")
     for each in ended:
-        style = "green" if each.is_as_expected else STYLE[each.status]
+        style = "green" if each.is_as_expected else STYLE[
+            "violated" if each.status == "holds" else each.status]
         sentence = each.problem if each.verdict is None else each.verdict.sentence
         table.add_row(each.name, Text(told(each), style=style), Text(sentence))
     for name, reason in not_run.items():
@@ -292,12 +351,17 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
     good = sum(each.is_as_expected for each in ended)
     console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run. "
                   f"Runs: {out}", highlight=False, soft_wrap=True)
-    return exit_code(ended, alone=alone)
+    return code
 
 
-def exit_code(ended: Sequence[Ended], *, alone: bool = False) -> int:
-    """The worst of all: harness failed, input at fault, violated, unknown, conforms."""
+def exit_code(ended: Sequence[Ended], *, alone: bool = False, not_run: int = 0) -> int:
+    """The worst of all: harness failed, input at fault, violated, unknown, conforms.
+
+    What could not be run is an input at fault where nothing may be missing, else no matter.
+    """
     codes = {code_of(each, alone=alone) for each in ended}
+    if not_run and exits.in_ci():
+        codes.add(exits.INPUT)
     for code in (exits.HARNESS, exits.INPUT, exits.VIOLATED, exits.UNKNOWN):
         if code in codes:
             return code
@@ -308,6 +372,6 @@ def code_of(ended: Ended, *, alone: bool = False) -> int:
     """One trial's code. A canary that is not convicted means that the judge cannot be trusted."""
     if ended.is_as_expected:
         return ended.exit_code if alone else exits.CONFORMS
-    if ended.verdict is not None and ended.verdict.expects == "violated":
-        return exits.UNKNOWN if ended.status == "unknown" else exits.HARNESS
+    if ended.verdict is not None and (ended.verdict.expects, ended.status) == ("violated", "holds"):
+        return exits.HARNESS
     return ended.exit_code

@@ -9,6 +9,7 @@ can do is an optional ability, asked for with `isinstance`. Everything that it a
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,17 +146,34 @@ def load_target(name: str) -> TargetKind:
     if not attribute:
         raise UnknownTarget(f"There is no target {name!r}. Known are {', '.join(TARGETS)}, "
                             f"broken:NAME, and module:attribute for one of your own.")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)  # an installed command does not look into the current folder
     try:
         kind = getattr(importlib.import_module(room), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UnknownTarget(f"The target {name!r} cannot be loaded: {error}.") from error
-    problems = [f"it has no {need}" for need in ("name", "claims", "recovery_ms", "open")
-                if not hasattr(kind, need)]
-    unknown = sorted(set(getattr(kind, "claims", ())) - set(CLAIMS))
-    problems += [f"it claims {claim!r}, which nobody knows" for claim in unknown]
-    if problems:
+    except Exception as error:  # whatever somebody else's module does when it is imported
+        raise UnknownTarget(f"The target {name!r} cannot be loaded: "
+                            f"{type(error).__name__}: {error}.") from error
+    if problems := problems_of(kind):
         raise UnknownTarget(f"{name!r} is not a target: {'; '.join(problems)}.")
     return kind  # type: ignore[no-any-return]
+
+
+def problems_of(kind: object) -> list[str]:
+    """Everything that keeps this from being a `TargetKind`, as half sentences."""
+    problems = [f"it has no {need}" for need in ("name", "claims", "recovery_ms", "open")
+                if not hasattr(kind, need)]
+    claims: object = getattr(kind, "claims", frozenset())
+    if not isinstance(claims, frozenset | set):
+        problems.append(f"its claims are {claims!r}, not a set")
+    else:
+        problems += [f"it claims {claim!r}, which nobody knows; known are {', '.join(CLAIMS)}"
+                     for claim in sorted(claims - set(CLAIMS), key=str)]
+    recovery_ms = getattr(kind, "recovery_ms", 1)
+    if not isinstance(recovery_ms, int) or recovery_ms < 1:
+        problems.append(f"its recovery_ms is {recovery_ms!r}, not a number from 1")
+    if not callable(getattr(kind, "open", callable)):
+        problems.append("its open cannot be called")
+    return problems
 
 
 def faults_in(view: object, *, task_id: str) -> list[str]:
