@@ -79,6 +79,15 @@ def test_a_finished_attempt_is_not_renewed(engine: Engine) -> None:
         key: value for key, value in before.items() if ":worker:" not in key}
 
 
+def test_a_beat_keeps_the_workers_hash_and_says_how_it_is(engine: Engine) -> None:
+    worker = engine.worker()
+    key = engine.keys.worker_prefix + "w"
+    engine.redis.pexpire(key, 1000)
+    engine.renew(worker)
+    assert engine.redis.pttl(key) > 1000
+    assert engine.redis.hget(key, "status") == b"busy"
+
+
 def test_a_process_hears_that_another_has_its_name_and_does_not_write_its_hash(
         engine: Engine) -> None:
     old, new = engine.worker("w"), engine.worker("w")

@@ -79,6 +79,25 @@ def test_at_most_room_tasks_are_taken_whatever_waits_and_the_rest_is_untouched(
                for task in engine.queue.recent()) == room
 
 
+def test_of_several_ended_leases_on_one_level_the_oldest_are_taken_and_no_more(
+        engine: Engine) -> None:
+    submitted = [engine.submit() for _ in range(3)]
+    engine.take(engine.worker("lost"))
+    engine.end_leases()
+    assert ids(engine.take(engine.worker(), room=2).tasks) == submitted[:2]
+    assert engine.record(submitted[2])["attempt"] == "1"
+
+
+def test_a_process_is_not_given_again_what_it_has_in_hand_even_if_its_lease_has_ended(
+        engine: Engine) -> None:
+    engine.submit()
+    worker = engine.worker()
+    in_hand = [engine.take_one(worker)]
+    engine.end_leases()
+    assert engine.take(worker, in_hand=in_hand).tasks == []
+    assert engine.take_one(engine.worker("other")).attempt == 2
+
+
 def test_the_doorbell_gets_its_ids_only_when_nothing_more_was_to_be_had(engine: Engine) -> None:
     worker = engine.worker()
     assert engine.take(worker).last_ids == ["0-0"] * 10
@@ -132,6 +151,15 @@ def test_a_lost_answer_is_given_again_even_when_there_is_no_room_for_more(engine
     first = engine.take(worker, room=2)
     assert engine.take(worker, room=2).tasks == first.tasks
     assert len(engine.pending()) == 2
+
+
+def test_what_is_given_again_has_a_fresh_lease(engine: Engine) -> None:
+    engine.submit()
+    worker = engine.worker()
+    engine.take(worker)
+    engine.end_leases()
+    assert [taken.attempt for taken in engine.take(worker).tasks] == [1]
+    assert engine.take(engine.worker("other")).tasks == []
 
 
 def test_a_retry_is_a_new_entry_with_the_next_attempt(engine: Engine) -> None:
@@ -228,6 +256,7 @@ def test_a_second_entry_of_a_waiting_task_is_not_handed_out(engine: Engine) -> N
     (_, fields), = engine.redis.xrange(stream)
     engine.redis.xadd(stream, fields)
     assert ids(engine.take(engine.worker()).tasks) == [task_id]
+    assert (engine.redis.xlen(stream), len(engine.pending())) == (1, 1)
 
 
 # A task that runs alone -------------------------------------------------------------------------
@@ -261,6 +290,14 @@ def test_a_process_with_work_in_hand_gets_neither_it_nor_what_stands_after_it(
     assert (ids(reply.tasks), reply.blocked, reply.last_ids) == ([second], True, [])
     assert engine.record(poison)["attempt"] == "2"
     assert ids(engine.take(engine.worker("idle")).tasks) == [poison]
+
+
+def test_it_is_not_handed_out_in_one_take_with_what_stands_before_it(engine: Engine) -> None:
+    engine.lost_twice(priority=3)
+    before = engine.submit(priority=9)
+    engine.submit(priority=0)
+    reply = engine.take(engine.worker())
+    assert (ids(reply.tasks), reply.blocked) == ([before], True)
 
 
 def test_what_was_read_too_far_behind_it_waits_and_is_found_by_another(engine: Engine) -> None:
