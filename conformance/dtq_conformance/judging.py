@@ -13,14 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dtq_conformance import terminal
 from dtq_conformance.checker import judge
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.clauses import load_clauses
 from dtq_conformance.exits import InputError
 from dtq_conformance.history import History, HistoryError, read
 from dtq_conformance.verdict import EXIT_CODE, RunVerdict, Verdict
-
-_STYLE = {"holds": "green", "violated": "bold red", "unknown": "yellow", "not claimed": "dim"}
 
 _SHOWN = 10
 """Findings of one clause that are printed; `--json` has all."""
@@ -38,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode(verdict).decode())
     else:
-        show(verdict, Console())
+        show(verdict, terminal.console())
     return EXIT_CODE[verdict.status]
 
 
@@ -65,7 +64,7 @@ def show(verdict: RunVerdict, console: Console) -> None:
     table.add_column("explanation", overflow="fold")
     for row in verdict.rows:
         told = row.sentence if not row.findings else f"{len(row.findings)} found, told below"
-        table.add_row(row.clause, Text(row.status, style=_STYLE[row.status]), str(row.judged),
+        table.add_row(row.clause, Text(row.status, style=terminal.STYLE[row.status]), str(row.judged),
                       row.checker, Text(told))
     console.print(table)
     for row in verdict.rows:
@@ -75,7 +74,7 @@ def show(verdict: RunVerdict, console: Console) -> None:
     if verdict.status == "violated":
         ending = (f"violated, convicted by {', '.join(verdict.convicted_by)}. To run it again: "
                   f"{verdict.repeat}")
-    console.print(Text(ending, style=_STYLE[verdict.status]), soft_wrap=True)
+    console.print(Text(ending, style=terminal.STYLE[verdict.status]), soft_wrap=True)
 
 
 def _findings(row: Verdict) -> list[str]:

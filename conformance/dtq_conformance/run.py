@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from dtq_conformance import exits
+from dtq_conformance import exits, terminal
 from dtq_conformance.bench import TargetFault
 from dtq_conformance.broker import BrokerError, require_usable
 from dtq_conformance.exits import InputError
@@ -38,8 +37,6 @@ from dtq_conformance.waiting import WaitedTooLong
 
 TRIAL_LIMIT_S = 120.0
 """A trial that takes longer has hung; it is ended, and nothing is known of its clauses."""
-
-STYLE = {"holds": "green", "violated": "bold red", "unknown": "yellow", "not claimed": "dim"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +166,7 @@ def _drain(process: subprocess.Popen[str]) -> tuple[str, str]:
 @contextlib.contextmanager
 def _bar(total: int, wanted: bool) -> Iterator[Callable[[Ended], None]]:
     """A progress bar on a terminal; a line per trial elsewhere; nothing if not wanted."""
-    console = Console(stderr=True)
+    console = terminal.console(stderr=True)
     done = 0
 
     def tell(ended: Ended) -> None:
@@ -332,7 +329,7 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
                       "problem": each.problem, "verdict": each.verdict} for each in ended],
         }).decode() + "\n")
         return code
-    console = Console()
+    console = terminal.console()
     table = Table(title_justify="left")
     for column in ("trial", "verdict", "explanation"):
         table.add_column(column, overflow="fold")
@@ -349,8 +346,10 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
             console.print(Text(f"{each.name}: {each.folder}\n  repeat with: "
                                f"{each.verdict.repeat}"), soft_wrap=True)
     good = sum(each.is_as_expected for each in ended)
+    brokers = sorted({each.verdict.broker for each in ended if each.verdict})
     console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run. "
-                  f"Runs: {out}", highlight=False, soft_wrap=True)
+                  f"Broker: {', '.join(brokers) or 'none'}. Runs: {out}",
+                  highlight=False, soft_wrap=True)
     return code
 
 

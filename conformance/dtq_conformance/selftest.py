@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dtq_conformance import exits, history
+from dtq_conformance import exits, history, terminal
 from dtq_conformance.cases import CASES
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.exits import InputError
@@ -148,9 +147,7 @@ def _failures(engine: Engine) -> list[str]:
 
 
 def _print_matrix(engines: list[Engine], failures: list[str], not_run: dict[str, str]) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=MATRIX_WIDTH)
+    console = terminal.console(width=MATRIX_WIDTH)
     table = Table(title="Kill matrix: in how many trials each checker convicted each engine "
                         "(* must, + may)", title_justify="left")
     table.add_column("engine", no_wrap=True)
