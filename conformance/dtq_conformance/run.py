@@ -334,7 +334,7 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
     for column in ("trial", "verdict", "explanation"):
         table.add_column(column, overflow="fold")
     for each in ended:
-        style = "green" if each.is_as_expected else STYLE[
+        style = "green" if each.is_as_expected else terminal.STYLE[
             "violated" if each.status == "holds" else each.status]
         sentence = each.problem if each.verdict is None else each.verdict.sentence
         table.add_row(each.name, Text(told(each), style=style), Text(sentence))

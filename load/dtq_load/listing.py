@@ -6,8 +6,8 @@ import argparse
 import sys
 
 import msgspec
+from dtq_conformance import terminal
 from dtq_conformance.exits import CONFORMS
-from rich.console import Console
 from rich.table import Table
 
 from dtq_load.workloads import WORKLOADS
@@ -30,5 +30,5 @@ def execute(arguments: argparse.Namespace) -> int:
         table.add_column(column, overflow="fold")
     for workload in WORKLOADS.values():
         table.add_row(workload.name, workload.story, ", ".join(workload.clauses))
-    Console().print(table)
+    terminal.console().print(table)
     return CONFORMS

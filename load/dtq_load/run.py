@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import msgspec
-from dtq_conformance import judging
+from dtq_conformance import judging, terminal
 from dtq_conformance.bench import Bench
 from dtq_conformance.exits import InputError
 from dtq_conformance.lab import LabProcess, interruptible
@@ -22,7 +22,6 @@ from dtq_conformance.target import load_target
 from dtq_conformance.trial import Options, Run, conduct
 from dtq_conformance.verdict import EXIT_CODE
 from dtq_conformance.waiting import wait_for
-from rich.console import Console
 from rich.table import Table
 
 from dtq_load.assignment import Assignment, Meeting, read_table
@@ -135,7 +134,7 @@ def show(run: Run, *, as_json: bool) -> None:
                       "verdict": verdict, "locust": table}]}).decode() + "\n")
         sys.stdout.flush()
         return
-    console = Console()
+    console = terminal.console()
     judging.show(run.verdict, console)
     rows = Table(title="Locust's rows", title_justify="left")
     for column in ("row", "count", "failures", "per s", "median ms", "95 % ms", "99 % ms",
