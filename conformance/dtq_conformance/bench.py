@@ -69,7 +69,7 @@ class Bench:
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
         self._last_look: dict[str, dict[str, Any]] = {}
-        self._recovery_ms = kind.recovery_ms
+        self._recovery_ms = timing.recovery_ms
 
     def close(self) -> None:
         """Let go of connections."""
@@ -153,7 +153,7 @@ class Bench:
         name = f"worker-{len(self.workers) + 1}"
         command = self.target.worker(name, concurrency, broker_url=broker_url)
         process = self.lab.start(name, command.argv, role="worker",
-                                 environment=command.environment)
+                                 environment=command.environment, concurrency=concurrency)
         worker = Worker(process, concurrency)
         self.workers.append(worker)
         return worker

@@ -30,7 +30,7 @@ class HistoryError(Exception):
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The intervals that the target ran with; all in milliseconds."""
+    """The intervals that the target ran with, in milliseconds; `jitter` is a share of a delay."""
 
     lease_ms: int
     heartbeat_ms: int
@@ -38,6 +38,9 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     schedule_ms: int
     drain_ms: int
     recovery_ms: int
+    base_delay_ms: int
+    max_delay_ms: int
+    jitter: float
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
@@ -83,7 +86,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
               tag_field="kind", tag="process"):
     """A process of the lab started or ended. `asked` says what the lab last sent it, if any.
 
-    `name` is the lab's name ("worker-1"), unique in a run; `signal` the one it died of.
+    `name` is the lab's name ("worker-1"), unique in a run; `signal` the one it died of;
+    `concurrency` stands in the start of a worker.
     """
 
     at_ns: int
@@ -94,6 +98,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     exit_code: int | None = None
     signal: int | None = None
     asked: str = ""
+    concurrency: int | None = None
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
@@ -182,6 +187,7 @@ class Life:
     exit_code: int | None
     signal: int | None
     asked: str
+    concurrency: int | None
 
 
 @dataclass(frozen=True)
@@ -313,7 +319,7 @@ def _lives(records: Iterable[Process]) -> list[Life]:
     for record in sorted(records, key=lambda p: (p.at_ns, p.event == "exit")):
         if record.event == "start":
             lives.append(Life(record.name, record.pid, record.role, record.at_ns,
-                              None, None, None, ""))
+                              None, None, None, "", record.concurrency))
             continue
         for place, life in enumerate(lives):
             if life.name == record.name and life.pid == record.pid and life.exit_ns is None:

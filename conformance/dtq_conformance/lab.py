@@ -74,8 +74,8 @@ class LabProcess:
     """
 
     def __init__(self, name: str, role: str, log: Path, popen: subprocess.Popen[bytes],
-                 start_ns: int) -> None:
-        self.name, self.role, self.log = name, role, log
+                 start_ns: int, concurrency: int | None) -> None:
+        self.name, self.role, self.log, self.concurrency = name, role, log, concurrency
         self.pid, self.start_ns = popen.pid, start_ns
         self.asked = ""
         self.exit_code: int | None = None
@@ -132,7 +132,7 @@ class LabProcess:
     def records(self) -> list[Process]:
         """Its start and, once it has ended, its exit."""
         start = Process(at_ns=self.start_ns, event="start", role=self.role, name=self.name,
-                        pid=self.pid)
+                        pid=self.pid, concurrency=self.concurrency)
         if not self._ended.is_set() or self.exit_ns is None:
             return [start]
         return [start, Process(at_ns=self.exit_ns, event="exit", role=self.role, name=self.name,
@@ -208,8 +208,10 @@ class Lab:
         self._cleanup.close()
 
     def start(self, name: str, command: Sequence[str], *, role: str,
-              environment: Mapping[str, str] | None = None) -> LabProcess:
-        """Start a process under a new name. `environment` comes on top of the harness's own."""
+              environment: Mapping[str, str] | None = None,
+              concurrency: int | None = None) -> LabProcess:
+        """Start a process under a new name. `environment` comes on top of the harness's own;
+        `concurrency` is for the record of a worker."""
         if name in self._processes:
             raise LabError(f"There is a process {name} already; a name is used once in a run.")
         log = self.logs / f"{name}.log"
@@ -224,7 +226,7 @@ class Lab:
                 raise LabError(f"{name} cannot be started: {command[0]}: {error.strerror}.") \
                     from error
         self._guard.watch_group(popen.pid)
-        process = LabProcess(name, role, log, popen, start_ns)
+        process = LabProcess(name, role, log, popen, start_ns, concurrency)
         self._processes[name] = process
         return process
 

@@ -23,7 +23,7 @@ STATUSES = ("pending", "queued", "running", "succeeded", "retrying", "failed", "
             "cancelled", "expired")
 TERMINAL = frozenset({"succeeded", "failed", "dead_lettered", "cancelled", "expired"})
 
-CLAIMS = ("delivery", "retry", "dlq", "shutdown", "redis-schema")
+CLAIMS = ("delivery", "retry", "schedule", "priority", "dlq", "shutdown", "redis-schema")
 """What a target can declare so far; a clause of a claim that it does not make is not judged."""
 
 

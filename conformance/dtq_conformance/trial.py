@@ -31,6 +31,9 @@ HEARTBEAT_MS = 200
 REAP_MS = 200
 SCHEDULE_MS = 50
 DRAIN_MS = 3_000
+BASE_DELAY_MS = 100
+MAX_DELAY_MS = 800
+JITTER = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Trial:
     """What is to be tried. `drive` works the bench; `marks` read the proof that faults bit.
 
     `clauses` are those that the trial sets out to test. A trial that `expects` a violation is
-    one in which the harness itself does the harm.
+    one in which the harness itself does the harm. `recovery_more_ms` is what the contract allows
+    this trial's faults beyond the recovery time that the target declares.
     """
 
     room: str
@@ -48,6 +52,10 @@ class Trial:
     drive: Callable[[Bench], None]
     marks: tuple[Callable[[History], Mark], ...] = ()
     drain_ms: int = DRAIN_MS
+    base_delay_ms: int = BASE_DELAY_MS
+    max_delay_ms: int = MAX_DELAY_MS
+    jitter: float = JITTER
+    recovery_more_ms: int = 0
     persistence: str = "none"
     expects: Literal["holds", "violated"] = "holds"
     files: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +86,9 @@ def conduct(trial: Trial, kind: TargetKind, options: Options) -> Run:
     folder = options.out / run_id
     timing = Timing(lease_ms=LEASE_MS, heartbeat_ms=HEARTBEAT_MS, reap_ms=REAP_MS,
                     schedule_ms=SCHEDULE_MS, drain_ms=trial.drain_ms,
-                    recovery_ms=kind.recovery_ms)
+                    recovery_ms=kind.recovery_ms + trial.recovery_more_ms,
+                    base_delay_ms=trial.base_delay_ms, max_delay_ms=trial.max_delay_ms,
+                    jitter=trial.jitter)
     began_at, began_ns = datetime.now(UTC).isoformat(), time.monotonic_ns()
     with Lab(folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
         for name, content in trial.files.items():

@@ -29,7 +29,7 @@ from dtq_conformance.target import Submission
 
 BEGAN_NS = 7_000_000_000_000
 TIMING = Timing(lease_ms=1000, heartbeat_ms=200, reap_ms=200, schedule_ms=50, drain_ms=3000,
-                recovery_ms=5000)
+                recovery_ms=5000, base_delay_ms=100, max_delay_ms=800, jitter=0.2)
 LATE = 60_000
 """When everything is over and looked at, long after any recovery time."""
 
@@ -111,9 +111,9 @@ def ran(from_ms: int, to_ms: int, task_id: str = T, outcome: str = "ok", *, atte
             end(to_ms, task_id, outcome, attempt=attempt, by=by)]
 
 
-def born(*workers: int, at: int = 1) -> list[Record]:
+def born(*workers: int, at: int = 1, concurrency: int | None = None) -> list[Record]:
     return [Process(at_ns=ns(at), event="start", role="worker", name=name(worker),
-                    pid=pid(worker)) for worker in workers]
+                    pid=pid(worker), concurrency=concurrency) for worker in workers]
 
 
 def gone(worker: int, at: int, *, signal: int | None = None, code: int | None = None,

@@ -35,7 +35,7 @@ from dtq_conformance.verdict import RunVerdict
 
 BEGAN_NS = 5_000_000_000_000
 TIMING = Timing(lease_ms=1000, heartbeat_ms=200, reap_ms=200, schedule_ms=50, drain_ms=3000,
-                recovery_ms=8000)
+                recovery_ms=8000, base_delay_ms=100, max_delay_ms=800, jitter=0.2)
 CLAUSES = ("DLV-01", "DLV-02", "DLV-05", "DLV-07", "DLV-09", "RETRY-01", "RETRY-02")
 AFTER_A_KILL = (*CLAUSES, "DLV-03")
 AFTER_TWO_KILLS = (*AFTER_A_KILL, "DLV-04")
@@ -108,7 +108,8 @@ def _submit(paper: Paper, number: int, at_ms: int) -> None:
 
 def _hire(paper: Paper, worker: int, at_ms: int) -> None:
     paper.records.append(Process(at_ns=ns(at_ms), event="start", role="worker",
-                                 name=f"worker-{worker}", pid=4700 + worker))
+                                 name=f"worker-{worker}", pid=4700 + worker,
+                                 concurrency=paper.story.concurrency))
     for _ in range(paper.story.concurrency):
         heapq.heappush(paper.slots, (at_ms + 120, worker))
 

@@ -21,8 +21,6 @@ from dtq_conformance.target import (
     TaskView,
 )
 
-RETRY_BASE_DELAY_S = 0.1
-
 
 @dataclass(frozen=True)
 class ReferenceKind:
@@ -55,7 +53,9 @@ class ReferenceTarget:
                 "DTQ_REAP_INTERVAL_S": str(timing.reap_ms / 1000),
                 "DTQ_SCHEDULER_INTERVAL_S": str(timing.schedule_ms / 1000),
                 "DTQ_DRAIN_TIMEOUT_S": str(timing.drain_ms / 1000),
-                "DTQ_RETRY_BASE_DELAY": str(RETRY_BASE_DELAY_S)}
+                "DTQ_RETRY_BASE_DELAY": str(timing.base_delay_ms / 1000),
+                "DTQ_RETRY_MAX_DELAY": str(timing.max_delay_ms / 1000),
+                "DTQ_RETRY_JITTER": str(timing.jitter)}
 
     def worker(self, worker_id: str, concurrency: int, *, broker_url: str | None = None) -> Command:
         environment = self._environment(broker_url or self._site.broker_url)
