@@ -80,35 +80,61 @@ class Run:
     verdict: RunVerdict
 
 
+@dataclass(frozen=True)
+class Begun:
+    """A run that has begun: its name, its folder and its first instant, on both clocks."""
+
+    run_id: str
+    folder: Path
+    at: str
+    at_ns: int
+
+
+def begin(trial: str, out: Path) -> Begun:
+    """Name a run of this trial now; nothing is made yet."""
+    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{trial}-{secrets.token_hex(3)}"
+    return Begun(run_id, out / run_id, datetime.now(UTC).isoformat(), time.monotonic_ns())
+
+
 def conduct(trial: Trial, kind: TargetKind, options: Options) -> Run:
-    """Run a trial, save its history, judge it."""
-    run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{trial.name}-{secrets.token_hex(3)}"
-    folder = options.out / run_id
+    """Run a trial in a lab of its own, save its history, judge it."""
+    begun = begin(trial.name, options.out)
     timing = Timing(lease_ms=LEASE_MS, heartbeat_ms=HEARTBEAT_MS, reap_ms=REAP_MS,
                     schedule_ms=SCHEDULE_MS, drain_ms=trial.drain_ms,
                     recovery_ms=kind.recovery_ms + trial.recovery_more_ms,
                     base_delay_ms=trial.base_delay_ms, max_delay_ms=trial.max_delay_ms,
                     jitter=trial.jitter)
-    began_at, began_ns = datetime.now(UTC).isoformat(), time.monotonic_ns()
-    with Lab(folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
+    with Lab(begun.folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
         for name, content in trial.files.items():
-            (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content)))
-        bench = Bench(lab, kind, timing, options.seed)
-        with contextlib.closing(bench):
-            trial.drive(bench)
-            bench.await_all_terminal()
-            _look_at_everything(bench)
-            bench.stop_workers()
-            _look_at_everything(bench)
-        header = Header(
-            format=history.FORMAT, run_id=run_id, room=trial.room, trial=trial.name,
-            target=kind.name, claims=sorted(kind.claims), broker=lab.broker.description,
-            seed=options.seed, began_at=began_at, began_ns=began_ns,
-            with_faults=options.with_faults, timing=timing, clauses=list(trial.clauses),
-            versions=_versions(), repeat=options.repeat, expects=trial.expects)
-        records = [*bench.records, *lab.witness_lines(), *lab.process_records(), *lab.pace()]
-    marks = [mark(History(header, tuple(records))) for mark in trial.marks]
-    history.write(folder / "history.jsonl", header, [*records, *marks])
+            (begun.folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content)))
+        with contextlib.closing(Bench(lab, kind, timing, options.seed)) as bench:
+            found = carry_out(trial, kind, options, begun, bench)
+    return save(trial, found, begun.folder)
+
+
+def carry_out(trial: Trial, kind: TargetKind, options: Options, begun: Begun,
+              bench: Bench) -> History:
+    """Drive the trial on this bench, wait for quiescence, look at every task, stop the workers."""
+    lab = bench.lab
+    trial.drive(bench)
+    bench.await_all_terminal()
+    _look_at_everything(bench)
+    bench.stop_workers()
+    _look_at_everything(bench)
+    header = Header(
+        format=history.FORMAT, run_id=begun.run_id, room=trial.room, trial=trial.name,
+        target=kind.name, claims=sorted(kind.claims), broker=lab.broker.description,
+        seed=options.seed, began_at=begun.at, began_ns=begun.at_ns,
+        with_faults=options.with_faults, timing=bench.timing, clauses=list(trial.clauses),
+        versions=_versions(), repeat=options.repeat, expects=trial.expects)
+    return History(header, (*bench.records, *lab.witness_lines(), *lab.process_records(),
+                            *lab.pace()))
+
+
+def save(trial: Trial, found: History, folder: Path) -> Run:
+    """Read the marks, save the history in the run's folder, and judge what was saved."""
+    marks = [mark(found) for mark in trial.marks]
+    history.write(folder / "history.jsonl", found.header, [*found.records, *marks])
     verdict = judge_history(history.read(folder / "history.jsonl"))
     (folder / "verdict.json").write_bytes(msgspec.json.encode(verdict))
     return Run(folder, verdict)
