@@ -89,7 +89,7 @@ class Poller:
             await asyncio.sleep(random.uniform(0.02, 0.1))
             await self._register(again=True)
             return None
-        if reap:
+        if reap and reply.last_ids:  # all levels were looked at, not only the full ones
             self._next_reap = sent + hands.settings.reap_interval_s * random.uniform(1 - JITTER, 1)
         if reply.state == "absent":
             await self._register(again=True)
