@@ -43,11 +43,15 @@ class FaultKind:
 
 
 class Stage:
-    """A bench under faults, with links through Toxiproxy for those who need them."""
+    """A bench under faults, with links through Toxiproxy for those who need them.
 
-    def __init__(self, bench: Bench, kinds: Mapping[str, FaultKind], *,
+    `target` is the name by which a process of its own can load the target.
+    """
+
+    def __init__(self, bench: Bench, kinds: Mapping[str, FaultKind], *, target: str,
                  with_faults: bool) -> None:
         self.bench = bench
+        self.target = target
         self.with_faults = with_faults
         self._kinds = kinds
         self._links: dict[str, Link] = {}
@@ -136,6 +140,8 @@ class Stage:
                 return len(bench.keyspace.in_hand(when.worker or "")) >= when.count
             case "exit":
                 return not self.worker(when.worker or "").process.alive
+            case "forgotten":
+                return bench.keyspace.last_heartbeat_ms(when.worker or "") is None
 
     # ------------------------------------------------------------ victims
 

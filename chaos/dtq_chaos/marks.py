@@ -162,3 +162,125 @@ def task_deleted() -> ReadMark:
                      tasks=deleted)
 
     return read
+
+
+def all_killed(*, workers: int, unfinished: int) -> ReadMark:
+    """`workers` died at one instant, each with work in hand, before `unfinished` tasks were."""
+
+    def read(history: History) -> Mark:
+        seen = [bite.detail for bite in _bites(history, "kill_all_workers")]
+        hands = [len(each["in_hand"]) for detail in seen for each in detail["hands"]]
+        left = sum(detail["entries"] for detail in seen)
+        return _mark("all_killed", len(hands) == workers and all(hands) and left >= unfinished,
+                     f"{len(hands)} of {workers} workers were killed at once with {sum(hands)} "
+                     f"tasks in hand, {left} being unfinished.", in_hand=hands, unfinished=left)
+
+    return read
+
+
+def others_went_on(*, during: str) -> ReadMark:
+    """While the fault lay on its victim, others executed tasks to their end, and all those that
+    the victim had had in hand."""
+
+    def read(history: History) -> Mark:
+        done, left = 0, 0
+        for spell in history.spells:
+            if spell.fault == during and spell.to_ns is not None:
+                ended = {e.task_id for each in history.executions.values() for e in each
+                         if e.pid not in spell.pids and e.outcome == "ok" and e.end_ns
+                         and e.start_ns > spell.from_ns and e.end_ns < spell.to_ns}
+                done += len(ended)
+                left += len(set(spell.detail["in_hand"]) - ended)
+        return _mark("others_went_on", done > 0 and not left,
+                     f"While {during} lasted, other workers executed {done} tasks, and left {left} "
+                     "of those that its victim had in hand.", done=done, left=left)
+
+    return read
+
+
+def took_new_work(*, after: str) -> ReadMark:
+    """Once the fault was mended, its victim started tasks."""
+
+    def read(history: History) -> Mark:
+        began = [e.task_id for spell in history.spells if spell.fault == after and spell.to_ns
+                 for each in history.executions.values() for e in each
+                 if e.pid in spell.pids and e.start_ns > spell.to_ns]
+        return _mark("took_new_work", bool(began),
+                     f"After {after} the victim started {len(began)} tasks.", tasks=began)
+
+    return read
+
+
+def links_delayed(*, links: int) -> ReadMark:
+    """A client of the harness's own waited on each link for as long as the delay, less jitter."""
+
+    def read(history: History) -> Mark:
+        seen = [bite.detail for bite in _bites(history, "delay_link")]
+        slow = [each for each in seen if each["seen_ms"] >= each["latency_ms"] - each["jitter_ms"]]
+        told = ", ".join(f"{each['seen_ms']:.0f} ms" for each in seen) or "none"
+        return _mark("links_delayed", len(slow) == links,
+                     f"{len(slow)} of {links} links were seen to delay an answer: {told}.",
+                     seen=seen)
+
+    return read
+
+
+def worked_under(fault: str, *, starts: int) -> ReadMark:
+    """At least `starts` handlers started or ran on in the fault's victims while it lasted."""
+
+    def read(history: History) -> Mark:
+        spells = [spell for spell in history.spells if spell.fault == fault and spell.pids]
+        ran = [e.task_id for spell in spells for each in history.executions.values()
+               for e in each if e.pid in spell.pids and (e.end_ns or history.end_ns) > spell.from_ns
+               and e.start_ns < (spell.to_ns or history.end_ns)]
+        return _mark("worked_under", len(ran) >= starts,
+                     f"{len(ran)} handlers ran in workers on which {fault} lay; at least {starts} "
+                     "were meant.", count=len(ran))
+
+    return read
+
+
+def heartbeats_late() -> ReadMark:
+    """The broker heard two heartbeats in a row of the starved worker late, and tasks in its
+    hands."""
+
+    def read(history: History) -> Mark:
+        interval_ms = history.header.timing.heartbeat_ms
+        seen = [bite.detail for bite in _bites(history, "starve_link")]
+        gaps = [gap for detail in seen for gap in detail["gaps_ms"][-2:]]
+        held = (len(gaps) == 2 and min(gaps) > 1.5 * interval_ms
+                and all(detail["in_hand"] for detail in seen))
+        told = " and ".join(f"{gap} ms" for gap in gaps) or "no time that was seen"
+        return _mark("heartbeats_late", held, f"The broker heard heartbeats after {told}; one "
+                     f"each {interval_ms} ms was due.", gaps_ms=gaps)
+
+    return read
+
+
+def leader_killed() -> ReadMark:
+    """The killed worker held the scheduler's lock, and tasks fell due while it still did."""
+
+    def read(history: History) -> Mark:
+        seen = [bite.detail for bite in _bites(history, "kill_leader")]
+        due = [task_id for detail in seen for task_id, due_in_ms in detail["due_in_ms"].items()
+               if 0 < due_in_ms < detail["lock_left_ms"]]
+        held = len(seen) == 1 and seen[0]["worker"] == seen[0]["lock_names"] and len(due) >= 2
+        left_ms = sum(detail["lock_left_ms"] for detail in seen)
+        return _mark("leader_killed", held, f"{len(due)} scheduled tasks fell due while the "
+                     f"scheduler's lock named the killed worker, for {left_ms} ms more.", due=due)
+
+    return read
+
+
+def killed_mid_submission() -> ReadMark:
+    """At its death the producer had been answered before, and waited for one answer."""
+
+    def read(history: History) -> Mark:
+        seen = [bite.detail for bite in _bites(history, "kill_producer")]
+        held = bool(seen) and all(each["answered"] and each["in_flight"] for each in seen)
+        told = ", ".join(f"{each['answered']} answers, waiting for that about task "
+                         f"{each['in_flight']}" for each in seen) or "none"
+        return _mark("killed_mid_submission", held, f"The producer was killed after: {told}.",
+                     seen=seen)
+
+    return read

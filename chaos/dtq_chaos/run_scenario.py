@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import msgspec
 from dtq_conformance.exits import InputError
 from dtq_conformance.run import add_trial_arguments, known_names, run_one
 from dtq_conformance.verdict import EXIT_CODE
@@ -53,4 +54,4 @@ def _schedule(name: str, arguments: argparse.Namespace) -> Schedule:
         raise InputError(f"{arguments.schedule} is a schedule of {schedule.scenario}, not of "
                          f"{name}.")
     known_names("fault", [entry.fault for entry in schedule.entries], FAULTS)
-    return schedule
+    return msgspec.structs.replace(schedule, target=arguments.target)

@@ -21,7 +21,9 @@ from dtq_chaos.schedule import Entry, Schedule
 @dataclass(frozen=True)
 class Scenario:
     """`plan` makes the faults in advance from a seeded random source; `set_up` starts workers
-    and submits work; `afterwards` is done when all faults are mended."""
+    and submits work; `meanwhile` is done while the faults that last still lie on their victims, and
+    `afterwards` when all are mended. `recovery_more_ms` is what the contract allows these faults
+    beyond the recovery time that a target declares."""
 
     name: str
     story: str
@@ -30,7 +32,9 @@ class Scenario:
     set_up: Callable[[Stage], None]
     marks: tuple[ReadMark, ...]
     afterwards: Callable[[Stage], None] | None = None
+    meanwhile: Callable[[Stage], None] | None = None
     drain_ms: int = DRAIN_MS
+    recovery_more_ms: int = 0
     needs_toxiproxy: bool = False
     expects: Literal["holds", "violated"] = "holds"
 
@@ -45,13 +49,16 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
     """The scenario with this schedule, as a trial that the harness can conduct."""
 
     def drive(bench: Bench) -> None:
-        stage = Stage(bench, FAULTS, with_faults=with_faults)
+        stage = Stage(bench, FAULTS, target=schedule.target, with_faults=with_faults)
         scenario.set_up(stage)
         stage.play(schedule.entries)
+        if scenario.meanwhile is not None:
+            scenario.meanwhile(stage)
         stage.heal()
         if scenario.afterwards is not None:
             scenario.afterwards(stage)
 
     return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
-                 marks=scenario.marks, drain_ms=scenario.drain_ms, expects=scenario.expects,
+                 marks=scenario.marks, drain_ms=scenario.drain_ms,
+                 recovery_more_ms=scenario.recovery_more_ms, expects=scenario.expects,
                  files={"schedule.json": msgspec.to_builtins(schedule)})

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
-Event = Literal["at_once", "start", "end", "in_hand", "exit"]
+Event = Literal["at_once", "start", "end", "in_hand", "exit", "forgotten"]
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A logical event: the `count`-th start or end (of tasks with `label`, if given), or
-    `count` tasks in hand of `worker` as the broker shows it, or the exit of `worker`."""
+    `count` tasks in hand of `worker` as the broker shows it, or the exit of `worker`, or the
+    moment at which the broker knows nothing of `worker` any more."""
 
     event: Event
     count: int = 1

@@ -53,6 +53,32 @@ class KeySpace:
                     return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
         return False
 
+    def entries(self) -> int:
+        """How many entries the streams have: of tasks that wait and of those in hand."""
+        return sum(self.client.xlen(stream) for stream in self._streams)
+
+    def leader(self) -> str | None:
+        """The worker whose process holds the scheduler's lock."""
+        consumer = self.client.get(f"{self.prefix}lock:scheduler")
+        return consumer.decode().rpartition(".")[0] if consumer else None
+
+    def lock_left_ms(self) -> int:
+        """For how long the scheduler's lock still holds if nobody refreshes it."""
+        return int(self.client.pttl(f"{self.prefix}lock:scheduler"))
+
+    def scheduled(self) -> dict[str, int]:
+        """Each member of the schedule with the milliseconds until it is due, by the broker's
+        clock."""
+        seconds, micros = self.client.time()
+        now_ms = seconds * 1000 + micros // 1000
+        return {task_id.decode(): round(due_ms) - now_ms for task_id, due_ms in self.client.zrange(
+            f"{self.prefix}retry:schedule", 0, -1, withscores=True)}
+
+    def last_heartbeat_ms(self, worker_id: str) -> int | None:
+        """When this worker was heard last, by the broker's clock; None if it is forgotten."""
+        found = self.client.hget(f"{self.prefix}worker:{worker_id}", "last_heartbeat")
+        return int(found) if found else None
+
     def entries_of(self, task_id: str) -> int:
         """How many entries of the streams lead to this task."""
         return sum(fields[b"task_id"].decode() == task_id

@@ -28,7 +28,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
         link.add("timeout", stream="downstream", timeout=0)
         submitting = background.submit(bench.submit, {"sleep": 20}, label=label,
                                        task_id=task_id, through=client)
-        wait_for(lambda: bench.target.look(task_id), limit_s=SEEN_LIMIT_S,
+        wait_for(lambda: bench.look(task_id, always=False), limit_s=SEEN_LIMIT_S,
                  reason="the submission's effect, seen on a direct connection")
         link.clear()
         submitting.result()

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from dtq_chaos.scenario import Scenario
 from dtq_chaos.scenarios import (
+    all_workers_killed_at_once,
+    bandwidth_too_low,
     canary,
+    latency_on_every_link,
+    link_cut_and_healed,
     poison_task,
+    producer_killed_mid_submission,
+    scheduler_leader_killed,
     settlement_reply_lost,
     submission_reply_lost,
     worker_killed_hands_full,
@@ -18,7 +24,9 @@ from dtq_chaos.scenarios import (
 )
 
 SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for module in (
-    canary, poison_task, settlement_reply_lost, submission_reply_lost, worker_killed_hands_full,
+    all_workers_killed_at_once, bandwidth_too_low, canary, latency_on_every_link,
+    link_cut_and_healed, poison_task, producer_killed_mid_submission, scheduler_leader_killed,
+    settlement_reply_lost, submission_reply_lost, worker_killed_hands_full,
     worker_killed_mid_handler, worker_killed_twice, worker_stopped_past_its_lease,
     worker_terminated_between_take_and_start, worker_terminated_beyond_drain_limit,
     worker_terminated_mid_handler)}
