@@ -1,7 +1,8 @@
 """The subcommand `tamper`: alter a finished history in one way, so that the judge must object.
 
-Comes in: a history and a task id. Goes out: a well-formed history, header and digest right, with
-one lie in it. What no evidence would contradict is refused, since it would prove nothing.
+Comes in: a history and a task id, or two. Goes out: a well-formed history, header and digest
+right, with one lie in it. What no evidence would contradict is refused, since it would prove
+nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from dtq_conformance import evidence, plan
+from dtq_conformance.choices import choices
 from dtq_conformance.exits import CONFORMS, InputError
 from dtq_conformance.history import Execution, History, Record, Witness, write
 from dtq_conformance.judging import load
@@ -35,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ways.add_argument("--repeat", metavar="ID", help="let this task's last execution come twice")
     ways.add_argument("--swap-holder", metavar="ID",
                       help="let another worker have executed this task last")
+    ways.add_argument("--reorder", nargs=2, metavar=("ID", "ID"),
+                      help="let the last executions of two tasks change places")
     parser.add_argument("--out", type=Path, metavar="FILE",
                         help="where to write it (default: HISTORY with .tampered before .jsonl)")
     parser.add_argument("--json", action="store_true", help="print the file's name as JSON")
@@ -43,9 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Write the altered history and print its path."""
     history = load(arguments.history)
-    altered = next(alter(history, task_id) for task_id, alter in (
-        (arguments.drop_execution, drop_execution), (arguments.repeat, repeat),
-        (arguments.swap_holder, swap_holder)) if task_id is not None)
+    altered = next(alter(history, *task_ids) for task_ids, alter in (
+        ((arguments.drop_execution,), drop_execution), ((arguments.repeat,), repeat),
+        ((arguments.swap_holder,), swap_holder), (arguments.reorder or (None,), reorder))
+        if task_ids[0] is not None)
     out = arguments.out or arguments.history.with_suffix(f".tampered{arguments.history.suffix}")
     if out.resolve() == arguments.history.resolve():
         raise InputError(f"{out} is the history itself; name another file with --out.")
@@ -91,6 +96,30 @@ def swap_holder(history: History, task_id: str) -> list[Record]:
                          "execution: choose a task that succeeded with probe_task's own result.")
     return _rewritten(history, last, lambda line: [
         msgspec.structs.replace(line, worker_id=OTHER_WORKER, pid=OTHER_PID)])
+
+
+def reorder(history: History, one: str, other: str) -> list[Record]:
+    """Everything, with the last executions of two tasks in each other's place and time."""
+    first, second = sorted((_last(history, one), _last(history, other)), key=lambda e: e.start_ns)
+    altered = [_renamed(record, second) if _is_line_of(record, first)
+               else _renamed(record, first) if _is_line_of(record, second) else record
+               for record in history.records]
+    if not any(choice.taken.task_id == second.task_id and not choice.is_strict
+               and choice.left.execution.task_id == first.task_id
+               for choice in choices(History(history.header, tuple(altered)))):
+        raise InputError(f"Nothing proves that task {first.task_id} had to come before "
+                         f"{second.task_id}: choose two that one worker of concurrency 1 "
+                         "executed, the one of the higher level first, while both waited.")
+    return altered
+
+
+def _renamed(record: Record, becomes: Execution) -> Record:
+    return msgspec.structs.replace(record, task_id=becomes.task_id, attempt=becomes.attempt,
+                                   label=becomes.label)
+
+
+def _is_line_of(record: Record, execution: Execution) -> bool:
+    return isinstance(record, Witness) and _is_of(record, execution)
 
 
 def _last(history: History, task_id: str) -> Execution:

@@ -112,6 +112,42 @@ def test_an_execution_that_no_record_speaks_of_cannot_be_dropped_to_any_effect(
     assert "needs no execution" in capsys.readouterr().err
 
 
+WAITING = flat([
+    [submit(f"{number:032x}", priority=9 - number // 5) for number in range(50)],
+    born(1, at=20, concurrency=1),
+    [ran(30 + 10 * number, 35 + 10 * number, f"{number:032x}") for number in range(50)],
+    [look(f"{number:032x}", priority=9 - number // 5) for number in range(50)]])
+"""Fifty tasks of ten levels waited before their only worker started, which took them in order."""
+
+
+@pytest.fixture
+def in_order(tmp_path: Path) -> Path:
+    path = tmp_path / "in_order.jsonl"
+    write(path, header(clauses=["PRIO-01"], claims=["priority", "delivery"]), WAITING)
+    assert main(["judge", str(path)]) == 0
+    return path
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 49), (44, 5), (22, 27)])
+def test_two_tasks_out_of_order_are_found_by_strict_priority(
+        in_order: Path, capsys: pytest.CaptureFixture[str], one: int, other: int) -> None:
+    out = in_order.parent / "altered.jsonl"
+    assert main(["tamper", str(in_order), "--reorder", f"{one:032x}", f"{other:032x}",
+                 "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["judge", str(out), "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["convicted_by"] == ["strict_priority"]
+    assert f"{max(one, other):032x}" in verdict["sentence"]
+
+
+def test_two_tasks_whose_order_nothing_prescribes_are_not_reordered(
+        in_order: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["tamper", str(in_order), "--reorder", f"{1:032x}", f"{2:032x}"]) == 4
+    assert "Nothing proves that task" in capsys.readouterr().err
+
+
 def test_one_lie_at_a_time(held: Path) -> None:
     assert main(["tamper", str(held)]) == 4
     assert main(["tamper", str(held), "--repeat", T, "--swap-holder", T]) == 4

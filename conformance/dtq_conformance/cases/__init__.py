@@ -5,8 +5,15 @@ A case is a trial: it works the bench in plain steps, and the checkers judge wha
 
 from __future__ import annotations
 
-from dtq_conformance.cases import attempts, dead_letters, delivery, shutdown, submission
+from dtq_conformance.cases import (
+    attempts,
+    dead_letters,
+    delivery,
+    priority,
+    shutdown,
+    submission,
+)
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, dead_letters, delivery, shutdown, submission) for case in module.CASES}
+    attempts, dead_letters, delivery, priority, shutdown, submission) for case in module.CASES}

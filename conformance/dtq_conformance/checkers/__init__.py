@@ -12,6 +12,7 @@ from dtq_conformance.checkers import (
     nothing_lost,
     one_holder_at_a_time,
     one_terminal_state,
+    strict_priority,
 )
 
 CHECKERS: dict[str, Check] = {
@@ -23,5 +24,6 @@ CHECKERS: dict[str, Check] = {
     "attempts_bounded": attempts_bounded.check,
     "dead_letters_complete": dead_letters_complete.check,
     "drained_on_stop": drained_on_stop.check,
+    "strict_priority": strict_priority.check,
 }
 """Every checker by its name."""

@@ -10,17 +10,21 @@ from dtq_conformance.targets.broken import (
     does_not_count_redelivery,
     enqueues_a_copy,
     forgets_the_dead_letter,
+    ignores_priorities,
     never_renews,
     schedules_retry_in_two_steps,
+    serves_redelivered_first,
     settles_without_fencing,
     takes_live_leases,
+    takes_one_of_each_level,
 )
 from dtq_conformance.targets.defect import Defect, kind_of
 
 DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     absorbs_second_redelivery, acknowledges_on_receipt, acknowledges_unstarted_on_stop,
-    does_not_count_redelivery, enqueues_a_copy, forgets_the_dead_letter, never_renews,
-    schedules_retry_in_two_steps, settles_without_fencing, takes_live_leases)}
+    does_not_count_redelivery, enqueues_a_copy, forgets_the_dead_letter, ignores_priorities,
+    never_renews, schedules_retry_in_two_steps, serves_redelivered_first,
+    settles_without_fencing, takes_live_leases, takes_one_of_each_level)}
 
 
 def load(name: str) -> TargetKind:
