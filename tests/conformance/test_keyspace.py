@@ -1,0 +1,104 @@
+"""The contract's keys read from outside, on a real server, as an engine would have left them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from dtq_conformance.keyspace import GROUP, KeySpace
+
+from tests.conformance.miniature import lab_in
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[redis.Redis]:
+    with lab_in(tmp_path_factory.mktemp("logs")) as lab, lab.broker.connect() as client:
+        yield client
+
+
+@pytest.fixture
+def client(server: redis.Redis) -> redis.Redis:
+    server.flushdb()
+    return server
+
+
+@pytest.fixture
+def keys(client: redis.Redis) -> KeySpace:
+    return KeySpace(client, "p:")
+
+
+def enqueue(client: redis.Redis, *task_ids: str, level: int = 5, prefix: str = "p:") -> None:
+    for task_id in task_ids:
+        client.hset(f"{prefix}task:{task_id}", "status", "queued")
+        client.xadd(f"{prefix}stream:default:p{level}", {"task_id": task_id, "attempt": 1})
+
+
+def take(client: redis.Redis, consumer: str, count: int, *, level: int = 5,
+         prefix: str = "p:") -> None:
+    stream = f"{prefix}stream:default:p{level}"
+    if not client.exists(stream) or not client.xinfo_groups(stream):
+        client.xgroup_create(stream, GROUP, id="0", mkstream=True)
+    client.xreadgroup(GROUP, consumer, {stream: ">"}, count=count)
+
+
+def test_in_hand_is_what_the_server_shows_as_pending_on_every_level(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b", "c")
+    enqueue(client, "top", level=9)
+    take(client, "worker-1.x", 2)
+    take(client, "worker-1.x", 1, level=9)
+    take(client, "worker-2.x", 1)
+    assert keys.in_hand("worker-1") == ["top", "a", "b"]
+    assert keys.in_hand("worker-2") == ["c"]
+
+
+def test_in_hand_are_those_of_every_process_of_a_worker_and_of_no_other_worker(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b", "c", "d")
+    for consumer in ("worker-1.old", "worker-1.new", "worker-10.x", "worker-1"):
+        take(client, consumer, 1)
+    assert sorted(keys.in_hand("worker-1")) == ["a", "b"]
+
+
+def test_nothing_is_in_hand_where_no_worker_has_been(client: redis.Redis, keys: KeySpace) -> None:
+    assert keys.in_hand("worker-1") == []
+    enqueue(client, "a")
+    assert keys.in_hand("worker-1") == []
+
+
+def test_what_is_acknowledged_is_in_nobodys_hand(client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b")
+    take(client, "worker-1.x", 2)
+    (first, _), _ = client.xrange("p:stream:default:p5")
+    client.xack("p:stream:default:p5", GROUP, first)
+    assert keys.in_hand("worker-1") == ["b"]
+
+
+def test_another_installation_on_the_same_server_is_not_seen(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", prefix="q:")
+    take(client, "worker-1.x", 1, prefix="q:")
+    assert (keys.in_hand("worker-1"), keys.entries_of("a")) == ([], 0)
+    assert not keys.delete_task("a")
+
+
+def test_entries_that_lead_to_a_task_are_counted_on_every_level(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b", "a")
+    enqueue(client, "a", level=0)
+    assert [keys.entries_of(task_id) for task_id in ("a", "b", "c")] == [3, 1, 0]
+
+
+def test_deleting_a_task_removes_its_record_and_its_entry_and_nothing_else(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b")
+    assert keys.delete_task("a")
+    assert (client.exists("p:task:a"), keys.entries_of("a")) == (0, 0)
+    assert (client.exists("p:task:b"), keys.entries_of("b")) == (1, 1)
+
+
+def test_a_task_that_does_not_wait_is_not_deleted(client: redis.Redis, keys: KeySpace) -> None:
+    client.hset("p:task:a", "status", "succeeded")
+    assert not keys.delete_task("a")
+    assert client.exists("p:task:a")
