@@ -7,8 +7,9 @@ fault needs no edit there.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -144,6 +145,18 @@ class Stage:
                 return bench.keyspace.last_heartbeat_ms(when.worker or "") is None
 
     # ------------------------------------------------------------ victims
+
+    @contextlib.contextmanager
+    def standing_by(self, count: int, concurrency: int) -> Iterator[None]:
+        """Start workers that are ready and stand still within the block (SIGSTOP, with nothing in
+        hand), so that what is submitted in it is somebody else's."""
+        workers = self.bench.start_workers(count, concurrency)
+        for worker in workers:
+            self.bench.await_ready(worker)
+            worker.process.stop()
+        yield
+        for worker in workers:
+            worker.process.resume()
 
     def worker(self, name: str) -> Worker:
         """The worker of this name."""

@@ -263,11 +263,12 @@ def leader_killed() -> ReadMark:
     def read(history: History) -> Mark:
         seen = [bite.detail for bite in _bites(history, "kill_leader")]
         due = [task_id for detail in seen for task_id, due_in_ms in detail["due_in_ms"].items()
-               if 0 < due_in_ms < detail["lock_left_ms"]]
+               if due_in_ms > 0 and not 0 <= detail["lock_left_ms"] <= due_in_ms]
         held = len(seen) == 1 and seen[0]["worker"] == seen[0]["lock_names"] and len(due) >= 2
-        left_ms = sum(detail["lock_left_ms"] for detail in seen)
+        left = "for ever" if any(detail["lock_left_ms"] < 0 for detail in seen) else \
+            f"for {sum(detail['lock_left_ms'] for detail in seen)} ms more"
         return _mark("leader_killed", held, f"{len(due)} scheduled tasks fell due while the "
-                     f"scheduler's lock named the killed worker, for {left_ms} ms more.", due=due)
+                     f"scheduler's lock named the killed worker, {left}.", due=due)
 
     return read
 

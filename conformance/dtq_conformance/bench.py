@@ -167,10 +167,12 @@ class Bench:
         return [worker for worker in self.workers if worker.process.alive]
 
     def await_ready(self, worker: Worker) -> None:
-        """Wait until a worker has started up or ended, of a target that shows it."""
+        """Wait until a worker has started up or ended, of a target that shows it. One that has
+        executed something has started up, whatever the target shows of it later."""
         target = self.target
         if isinstance(target, ShowsReadiness):
-            wait_for(lambda: target.is_ready(worker.name) or not worker.process.alive,
+            wait_for(lambda: target.is_ready(worker.name) or not worker.process.alive
+                     or any(line.pid == worker.pid for line in self.lab.witness_lines()),
                      reason=f"{worker.name} to be ready", limit_s=READY_LIMIT_S)
 
     def worker_of(self, pid: int) -> Worker:

@@ -27,19 +27,18 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """The worker that will be starved takes its work before the other is there, and has beaten
-    once: what it sends is what it always sends, and no script for the first time."""
+    """The worker that will be starved fills its hands, then the other joins. It has beaten once:
+    what it sends is what it always sends, and no script for the first time."""
     bench = stage.bench
-    bench.start_worker(HELD, broker_url=stage.url_of(STARVED))
-    bench.submit_many(HELD, {"sleep": 3_000, "note": "x" * BYTES_OF_A_PAYLOAD}, label="held")
-    stage.await_quietly(lambda: len(bench.witnessed("start", "held")) >= HELD,
-                        reason=f"{STARVED} to have its hands full")
+    bench.await_ready(bench.start_worker(HELD, broker_url=stage.url_of(STARVED)))
     heard_ms = bench.keyspace.last_heartbeat_ms(STARVED)
+    with stage.standing_by(1, HELD):
+        bench.submit_many(HELD, {"sleep": 3_000, "note": "x" * BYTES_OF_A_PAYLOAD}, label="held")
+        stage.await_quietly(lambda: len(bench.witnessed("start", "held")) >= HELD,
+                            reason=f"{STARVED} to have its hands full")
+    bench.submit_many(8, {"sleep": 40}, label="bystander")
     stage.await_quietly(lambda: bench.keyspace.last_heartbeat_ms(STARVED) != heard_ms,
                         reason=f"the first heartbeat of {STARVED}")
-    bench.start_worker(HELD)
-    bystanders = bench.submit_many(8, {"sleep": 40}, label="bystander")
-    bench.await_all_terminal(bystanders)
 
 
 SCENARIO = Scenario(

@@ -12,7 +12,7 @@ from dtq_chaos.schedule import Entry, When
 
 LATENCY_MS, JITTER_MS = 120, 60
 WORKERS, CONCURRENCY = 2, 12
-LONG, SHORT = WORKERS * CONCURRENCY, 12
+LONG, SHORT = 20, 12
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -31,7 +31,8 @@ def _set_up(stage: Stage) -> None:
 
 
 def _meanwhile(stage: Stage) -> None:
-    """Handlers that outlast a lease fill all hands; the short ones come over the slow link."""
+    """Handlers that outlast a lease, and room to execute one again if its lease is let go; the
+    short ones come over the slow link."""
     bench = stage.bench
     bench.submit_many(LONG, {"sleep": 1_800}, label="long")
     with contextlib.closing(bench.open_target(stage.url_of("client"))) as client:

@@ -25,14 +25,14 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """The worker that will be cut takes its work before the others are there. Its handlers end
-    after those of the next attempt: what it then records must change nothing."""
+    """The worker that will be cut fills its hands, then the others join. Its handlers end after
+    those of the next attempt: what it then records must change nothing."""
     bench = stage.bench
-    bench.start_worker(HELD, broker_url=stage.url_of(CUT))
-    bench.submit_many(HELD, {"sleep": 3_500, "until_attempt": 1}, label="held")
-    stage.await_quietly(lambda: len(bench.witnessed("start", "held")) >= HELD,
-                        reason=f"{CUT} to have its hands full")
-    bench.start_workers(2, 2)
+    bench.await_ready(bench.start_worker(HELD, broker_url=stage.url_of(CUT)))
+    with stage.standing_by(2, 2):
+        bench.submit_many(HELD, {"sleep": 3_500, "until_attempt": 1}, label="held")
+        stage.await_quietly(lambda: len(bench.witnessed("start", "held")) >= HELD,
+                            reason=f"{CUT} to have its hands full")
     bench.submit_many(LOAD, {"sleep": 100}, label="load")
 
 
