@@ -76,8 +76,8 @@ def execute(arguments: argparse.Namespace) -> int:
             [("dtq_conformance", "case", case) for case in CASES]
             + [("dtq_chaos", "scenario", scenario) for scenario in scenarios], first, strict=True)]
     ended = side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json)
-    engines = [_engine(name, ended) for name in names]
-    failures = [failure for engine in engines for failure in _failures(engine)]
+    engines = [engine_of(name, ended) for name in names]
+    failures = [failure for engine in engines for failure in failures_of(engine)]
     if arguments.json:
         _print_json(engines, failures, not_run)
     else:
@@ -104,7 +104,8 @@ def _scenarios() -> tuple[list[str], dict[str, str]]:
             {each["name"]: each["not_run"] for each in known if each["not_run"]})
 
 
-def _engine(name: str, ended: list[Ended]) -> Engine:
+def engine_of(name: str, ended: list[Ended]) -> Engine:
+    """What became of this engine, of all the trials that ended: jobs are named "ENGINE TRIAL"."""
     engine = Engine(name)
     for each in ended:
         owner, trial = each.name.split(" ")
@@ -131,7 +132,7 @@ def _unfinished(folder: Path) -> list[str]:
     return [f"the faultless smoke: task {task} did not succeed" for task in failed]
 
 
-def _failures(engine: Engine) -> list[str]:
+def failures_of(engine: Engine) -> list[str]:
     """Everything about an engine that is not as declared, as sentences."""
     found = [f"{engine.name}: {problem}" for problem in engine.problems]
     convicted = set(engine.convictions)

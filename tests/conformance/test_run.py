@@ -155,7 +155,7 @@ def test_the_table_names_the_folder_and_the_command_that_repeats_what_went_wrong
     assert "story: runs/r\n  repeat with: dtq-chaos run story --seed 7\n" in told
     assert "good: " not in told
     assert "no proxy" in told
-    assert "1 of 2 trials ended as they should, 1 not run." in told
+    assert "1 of 2 trials ended as they should, 1 not run" in told
 
 
 # Processes side by side -------------------------------------------------------------------------
