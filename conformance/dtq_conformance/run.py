@@ -25,7 +25,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from dtq_conformance import exits, terminal
+from dtq_conformance import exits, recovery, terminal
 from dtq_conformance.bench import TargetFault
 from dtq_conformance.broker import BrokerError, require_usable
 from dtq_conformance.exits import InputError
@@ -326,7 +326,8 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
             "out": str(out), "exit_code": code, "not_run": not_run,
             "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
                       "status": each.status, "as_expected": each.is_as_expected,
-                      "problem": each.problem, "verdict": each.verdict} for each in ended],
+                      "problem": each.problem, "verdict": each.verdict,
+                      "recovery": recovery.read(each.folder)} for each in ended],
         }).decode() + "\n")
         return code
     console = terminal.console()

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from dtq_conformance import history
+from dtq_conformance import history, recovery
 from dtq_conformance.bench import Bench
 from dtq_conformance.history import Header, History, Mark, Timing
 from dtq_conformance.judging import judge_history
@@ -135,8 +135,12 @@ def save(trial: Trial, found: History, folder: Path) -> Run:
     """Read the marks, save the history in the run's folder, and judge what was saved."""
     marks = [mark(found) for mark in trial.marks]
     history.write(folder / "history.jsonl", found.header, [*found.records, *marks])
-    verdict = judge_history(history.read(folder / "history.jsonl"))
+    saved = history.read(folder / "history.jsonl")
+    verdict = judge_history(saved)
     (folder / "verdict.json").write_bytes(msgspec.json.encode(verdict))
+    measured = recovery.recoveries(saved)
+    if measured:
+        (folder / recovery.FILE).write_bytes(msgspec.json.format(msgspec.json.encode(measured)))
     return Run(folder, verdict)
 
 
