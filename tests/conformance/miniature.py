@@ -39,7 +39,7 @@ class Miniature:
     """The target and its kind in one. `trouble` is raised by every call that works a task."""
 
     name: str = "miniature"
-    claims: frozenset[str] = frozenset({"delivery"})
+    claims: frozenset[str] = frozenset({"delivery", "redis-schema"})
     recovery_ms: int = 300
     stubborn: bool = False
     trouble: Exception | None = None
