@@ -10,10 +10,12 @@ from dtq_conformance.cases import (
     dead_letters,
     delivery,
     priority,
+    retry_delays,
     shutdown,
     submission,
 )
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, dead_letters, delivery, priority, shutdown, submission) for case in module.CASES}
+    attempts, dead_letters, delivery, priority, retry_delays,
+    shutdown, submission) for case in module.CASES}

@@ -12,6 +12,7 @@ from dtq_conformance.checkers import (
     nothing_lost,
     one_holder_at_a_time,
     one_terminal_state,
+    retry_delays_in_envelope,
     strict_priority,
 )
 
@@ -25,5 +26,6 @@ CHECKERS: dict[str, Check] = {
     "dead_letters_complete": dead_letters_complete.check,
     "drained_on_stop": drained_on_stop.check,
     "strict_priority": strict_priority.check,
+    "retry_delays_in_envelope": retry_delays_in_envelope.check,
 }
 """Every checker by its name."""

@@ -12,6 +12,10 @@ from dtq_conformance.targets.broken import (
     forgets_the_dead_letter,
     ignores_priorities,
     never_renews,
+    promotes_early,
+    retries_without_delay,
+    retries_without_growth,
+    retries_without_jitter,
     schedules_retry_in_two_steps,
     serves_redelivered_first,
     settles_without_fencing,
@@ -23,7 +27,8 @@ from dtq_conformance.targets.defect import Defect, kind_of
 DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     absorbs_second_redelivery, acknowledges_on_receipt, acknowledges_unstarted_on_stop,
     does_not_count_redelivery, enqueues_a_copy, forgets_the_dead_letter, ignores_priorities,
-    never_renews, schedules_retry_in_two_steps, serves_redelivered_first,
+    never_renews, promotes_early, retries_without_delay, retries_without_growth,
+    retries_without_jitter, schedules_retry_in_two_steps, serves_redelivered_first,
     settles_without_fencing, takes_live_leases, takes_one_of_each_level)}
 
 
