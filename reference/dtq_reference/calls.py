@@ -13,11 +13,10 @@ from typing import Any
 
 import msgspec
 
-from dtq_reference.keys import LEVELS, Keys
+from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.task import TaskRequest, encode_json
 
-PLACE_OF_LEVEL = {priority: place for place, priority in enumerate(LEVELS, start=1)}
 SCHEDULER_LOCK_MS = 10_000
 PROMOTE_LIMIT = 100
 
@@ -105,14 +104,11 @@ def submit(keys: Keys, request: TaskRequest) -> Call:
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
          in_hand: Iterable[Taken], reap: bool) -> Call:
-    by_level: list[list[str]] = [[] for _ in LEVELS]
-    for taken in in_hand:
-        by_level[taken.level - 1].append(taken.entry_id)
     return Call("take",
                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.dead_letters],
                 _pack({"task_prefix": keys.task_prefix, "consumer": identity.consumer,
                        "worker_id": identity.worker_id, "incarnation": identity.incarnation,
-                       "room": room, "in_hand": by_level, "reap": reap,
+                       "room": room, "in_hand": [taken.hold for taken in in_hand], "reap": reap,
                        "lease_ms": settings.lease_ms, **_burial(settings)}))
 
 
@@ -162,11 +158,19 @@ def read_settle(reply: Any) -> list[str]:
 
 def renew(keys: Keys, settings: Settings, identity: Identity, queue: str,
           holds: Iterable[Taken], about: dict[str, str | int]) -> Call:
-    return Call("renew", [*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-                _pack({"task_prefix": keys.task_prefix, "consumer": identity.consumer,
-                       "incarnation": identity.incarnation, "lease_ms": settings.lease_ms,
-                       "ttl_ms": _worker_ttl_ms(settings), "about": _flat(about),
-                       "holds": [taken.hold for taken in holds]}))
+    names, argument = renew_parts(keys, settings, identity, queue)
+    return Call("renew", names, _pack({**argument, "about": flat(about),
+                                       "holds": [taken.hold for taken in holds]}))
+
+
+def renew_parts(keys: Keys, settings: Settings, identity: Identity,
+                queue: str) -> tuple[list[str], dict[str, Any]]:
+    """What stays the same from beat to beat: the keys, and the argument without `about` and
+    `holds`. The heartbeat's process packs the rest by itself."""
+    return ([*keys.streams(queue), keys.worker_prefix + identity.worker_id],
+            {"task_prefix": keys.task_prefix, "consumer": identity.consumer,
+             "incarnation": identity.incarnation, "lease_ms": settings.lease_ms,
+             "ttl_ms": _worker_ttl_ms(settings)})
 
 
 def read_renew(reply: Any) -> tuple[str, list[bool]]:
@@ -210,7 +214,7 @@ def register(keys: Keys, settings: Settings, identity: Identity, queue: str,
                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers],
                 _pack({"worker_id": identity.worker_id, "incarnation": identity.incarnation,
                        "ttl_ms": _worker_ttl_ms(settings), "again": again,
-                       "about": _flat(about)}))
+                       "about": flat(about)}))
 
 
 def goodbye(keys: Keys, identity: Identity, queue: str) -> Call:
@@ -231,5 +235,6 @@ def _worker_ttl_ms(settings: Settings) -> int:
     return round(10_000 * settings.heartbeat_interval_s)
 
 
-def _flat(about: dict[str, str | int]) -> list[str | int]:
+def flat(about: dict[str, str | int]) -> list[str | int]:
+    """Fields and values one after the other, as HSET takes them."""
     return [part for pair in about.items() for part in pair]

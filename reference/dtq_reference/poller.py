@@ -36,8 +36,8 @@ class Register(Protocol):
 class Poller:
     """Takes what has waited longest on the highest level, ended leases included."""
 
-    def __init__(self, hands: Hands, executor: Executor, *, begin: Callable[[Taken, float], None],
-                 register: Register) -> None:
+    def __init__(self, hands: Hands, executor: Executor, *,
+                 begin: Callable[[list[Taken], float], None], register: Register) -> None:
         self._hands = hands
         self._transport = AsyncTransport(hands.settings.redis_url)
         self._executor = executor
@@ -76,7 +76,7 @@ class Poller:
         sent = time.monotonic()
         reap = self._blocked or sent >= self._next_reap
         call = calls.take(hands.keys, hands.settings, hands.identity, hands.queue, room=room,
-                          in_hand=[hold.taken for hold in hands.holds.values() if not hold.lost],
+                          in_hand=[hold.taken for hold in hands.holds.values()],
                           reap=reap)
         try:
             reply = calls.read_take(await self._transport.call(call))
@@ -98,9 +98,8 @@ class Poller:
             hands.draining.set()
             return None
         self._blocked = reply.blocked
-        if not hands.draining.is_set():
-            for taken in reply.tasks:
-                self._begin(taken, sent + hands.settings.visibility_timeout_s)
+        if reply.tasks and not hands.draining.is_set():
+            self._begin(reply.tasks, sent + hands.settings.visibility_timeout_s)
         return reply
 
     async def _wait_for_change(self, limit_s: float | None) -> None:

@@ -64,7 +64,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """An entry of the dead-letter stream. An orphan's has of the task what its entry had."""
 
     task_id: str = ""
-    original_queue: str
+    original_queue: str = ""
     task_type: str = ""
     payload: Any = None
     metadata: Any

@@ -7,6 +7,7 @@ decided here: `call` sends once, `call_again` until there is an answer or the ti
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from typing import Any
@@ -15,12 +16,20 @@ import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.exceptions import BusyLoadingError, ConnectionError, NoScriptError, TimeoutError
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ConnectionError,
+    NoScriptError,
+    TimeoutError,
+)
 from redis.retry import Retry
 
 from dtq_reference.calls import Call
 from dtq_reference.errors import BrokerUnreachable
 from dtq_reference.scripts import SCRIPTS
+
+log = logging.getLogger("dtq.transport")
 
 SOCKET_TIMEOUT_S = 5.0
 """Longer than any blocking read, so that a half-open connection is noticed and idling is not."""
@@ -61,6 +70,8 @@ class Transport:
         while True:
             try:
                 return self.call(call)
+            except AuthenticationError:
+                raise
             except UNANSWERED as error:
                 pause_s = _pause_s(attempt)
                 if time.monotonic() + pause_s > deadline:
@@ -95,7 +106,12 @@ class AsyncTransport:
         while True:
             try:
                 return await self.call(call)
-            except UNANSWERED:
+            except AuthenticationError:
+                raise
+            except UNANSWERED as error:
+                if attempt == 0:
+                    log.warning("%s: no answer (%s); sending again until there is one",
+                                call.script, error)
                 await asyncio.sleep(_pause_s(attempt))
                 attempt += 1
 

@@ -7,7 +7,6 @@ This module joins them, starts them again when they crash, and stops them in goo
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import secrets
@@ -19,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from dtq_reference import calls
-from dtq_reference.calls import Identity, Taken
+from dtq_reference.calls import Call, Identity, Taken
 from dtq_reference.executor import Executor
 from dtq_reference.heartbeat import Heartbeat
 from dtq_reference.keys import Keys
@@ -31,8 +30,9 @@ from dtq_reference.transport import AsyncTransport
 
 log = logging.getLogger("dtq.worker")
 
-GOODBYE_LIMIT_S = 1.0
-"""How long a stopping worker tries to tell Redis so; its consumer is swept later otherwise."""
+FAREWELL_LIMIT_S = 1.0
+"""How long at least a stopping worker tries to give back what it never started, and to say
+goodbye. What it leaves unsaid is cleared up when its leases have ended."""
 
 
 @dataclass(eq=False)
@@ -87,7 +87,7 @@ class Worker:
         identity = Identity(worker_id, secrets.token_hex(4))
         self.hands = Hands(settings, Keys(settings.key_prefix), identity, queue)
         self._transport = AsyncTransport(settings.redis_url)
-        self.executor = Executor(settings, worker_id)
+        self.executor = Executor(settings, worker_id, freed=self.hands.changed.set)
         self.settler = Settler(self.hands)
         self.heartbeat = Heartbeat(self.hands, self.executor, register=self.register)
         self.scheduler = Scheduler(self.hands)
@@ -110,20 +110,39 @@ class Worker:
         await self._stop(duties)
 
     async def _stop(self, duties: list[asyncio.Task[None]]) -> None:
-        """Drain and say goodbye; neither takes longer than its limit, even without Redis."""
+        """Give back what never started, wait for what did as long as the limit allows, and say
+        goodbye. Nothing of it waits for ever, even without Redis."""
         hands = self.hands
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(hands.settings.drain_timeout_s):
-                await self._drain()
+        deadline = time.monotonic() + hands.settings.drain_timeout_s
+        for hold in [hold for hold in hands.holds.values() if not hold.started]:
+            hands.drop(hold)
+        started = [hold.taken for hold in hands.holds.values()]
+        log.info("draining: %d started", len(started))
+        await self._try(calls.release(hands.keys, hands.identity, hands.queue, started),
+                        limit_s=max(FAREWELL_LIMIT_S, hands.settings.drain_timeout_s))
+        while hands.holds and (left_s := deadline - time.monotonic()) > 0:
+            hands.changed.clear()
+            changed = asyncio.ensure_future(hands.changed.wait())
+            await asyncio.wait({changed}, timeout=left_s)
+            changed.cancel()
         if hands.holds:
             log.warning("drain limit reached with %d unfinished", len(hands.holds))
         for duty in duties:
             duty.cancel()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GOODBYE_LIMIT_S):
-                await self._transport.call_again(
-                    calls.goodbye(hands.keys, hands.identity, hands.queue))
+        await self._try(calls.goodbye(hands.keys, hands.identity, hands.queue),
+                        limit_s=FAREWELL_LIMIT_S)
         log.info("worker %s has stopped", hands.identity.consumer)
+
+    async def _try(self, call: Call, *, limit_s: float) -> None:
+        """Send a call until it is answered or the time is up. `asyncio.wait` keeps to its limit
+        whatever becomes of a cancellation inside the client."""
+        sending = asyncio.ensure_future(self._transport.call_again(call))
+        done, _ = await asyncio.wait({sending}, timeout=limit_s)
+        if not done:
+            sending.cancel()
+            log.warning("%s: no answer within %g s", call.script, limit_s)
+        elif (error := sending.exception()) is not None:
+            log.warning("%s: %s", call.script, error)
 
     async def register(self, *, again: bool) -> str:
         """Say hello; `again` only if no other process has taken the worker's name."""
@@ -139,12 +158,16 @@ class Worker:
             hands.draining.set()
         return state
 
-    def _begin(self, taken: Taken, lease_until: float) -> None:
-        hold = Hold(taken, lease_until)
-        self.hands.holds[taken.hold] = hold
-        execution = asyncio.get_running_loop().create_task(self._execute(hold))
-        self._executions.add(execution)
-        execution.add_done_callback(self._executions.discard)
+    def _begin(self, tasks: list[Taken], lease_until: float) -> None:
+        """Start executing what was taken. The heartbeat is told first: a handler may hold up
+        the loop from its first line."""
+        holds = [Hold(taken, lease_until) for taken in tasks]
+        self.hands.holds |= {hold.taken.hold: hold for hold in holds}
+        self.heartbeat.tell()
+        for hold in holds:
+            execution = asyncio.get_running_loop().create_task(self._execute(hold))
+            self._executions.add(execution)
+            execution.add_done_callback(self._executions.discard)
 
     async def _execute(self, hold: Hold) -> None:
         if self.hands.draining.is_set():
@@ -162,19 +185,6 @@ class Worker:
             log.warning("asked to stop a second time: ending at once")
             os._exit(1)
         self.hands.draining.set()
-
-    async def _drain(self) -> None:
-        """Give back what never started, then wait for what did."""
-        hands = self.hands
-        for hold in [hold for hold in hands.holds.values() if not hold.started]:
-            hands.drop(hold)
-        started = [hold.taken for hold in hands.holds.values()]
-        log.info("draining: %d started", len(started))
-        await self._transport.call_again(
-            calls.release(hands.keys, hands.identity, hands.queue, started))
-        while hands.holds:
-            hands.changed.clear()
-            await hands.changed.wait()
 
 
 async def _supervise(name: str, duty: Callable[[], Awaitable[None]]) -> None:

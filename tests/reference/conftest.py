@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 from dtq_conformance.lab import Lab
+from dtq_conformance.waiting import wait_for
 
-from tests.reference.engine import Engine
+from tests.reference.engine import LEASE_S, Engine
 
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(tmp_path_factory.mktemp("logs")) as lab:
+        with lab.broker.connect() as client:
+            wait_for(lambda: client.info("server")["uptime_in_seconds"] >= LEASE_S,
+                     reason="the server to be older than a lease", limit_s=20)
         yield lab
 
 

@@ -16,6 +16,10 @@ from dtq_reference.queue import Queue
 from dtq_reference.settings import Settings
 from dtq_reference.transport import Transport
 
+LEASE_S = 3
+"""Until the server has been up for one lease no lease counts as ended: it is not longer than a
+test run can wait for once, and long enough not to end within a test."""
+
 LONG_AGO_MS = 86_400_000
 OF_THE_MOMENT = frozenset({"started_at", "last_heartbeat"})
 """Hash fields that tell when a step was last sent; a step that is sent again may move them."""
@@ -25,7 +29,8 @@ class Engine:
     """The client, the scripts and the key space of one prefix."""
 
     def __init__(self, url: str, prefix: str, **settings: Any) -> None:
-        self.settings = Settings(redis_url=url, key_prefix=prefix, **settings)
+        self.settings = Settings(redis_url=url, key_prefix=prefix, **{
+            "visibility_timeout_s": LEASE_S, "heartbeat_interval_s": LEASE_S / 4, **settings})
         self.keys = Keys(prefix)
         self.transport = Transport(url)
         self.redis = self.transport.redis

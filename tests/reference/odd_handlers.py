@@ -6,6 +6,9 @@ Nothing here takes a given time: a handler that waits does so until a file appea
 from __future__ import annotations
 
 import asyncio
+import math
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +38,53 @@ def describe_context(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Tell what a handler is told."""
     return {"task_id": ctx.task_id, "attempt": ctx.attempt, "worker_id": ctx.worker_id,
             "queue": ctx.queue, "payload": payload}
+
+
+@task("wait_and_block")
+async def wait_and_block(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Hold up the event loop until the file `until` appears."""
+    while not Path(payload["until"]).exists():
+        time.sleep(0.01)
+    return {"attempt": ctx.attempt}
+
+
+@task("never_listens")
+async def never_listens(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Wait for the file `until` and swallow every cancellation; notes its starts in `log`."""
+    with Path(payload["log"]).open("a") as log:
+        log.write(f"{ctx.attempt}\n")
+    while not Path(payload["until"]).exists():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            continue
+
+
+@task("cancels_itself")
+async def cancels_itself(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Raise what only a cancelled task should."""
+    raise asyncio.CancelledError
+
+
+@task("exits")
+async def exits(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Try to end the process from the loop."""
+    sys.exit(3)
+
+
+@task("exits_in_thread")
+def exits_in_thread(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Try to end the process from a thread."""
+    sys.exit(3)
+
+
+@task("stops_iterating")
+def stops_iterating(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Raise what a future cannot pass on."""
+    raise StopIteration
+
+
+@task("returns_nan")
+async def returns_nan(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Return what JSON has no word for."""
+    return math.nan

@@ -6,6 +6,7 @@ import itertools
 import sys
 from pathlib import Path
 
+import psutil
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference.states import TERMINAL
@@ -61,3 +62,14 @@ def wait_for_worker(engine: Engine, worker_id: str, status: str) -> None:
     key = engine.keys.worker_prefix + worker_id
     wait_for(lambda: engine.redis.hget(key, "status") == status.encode(),
              reason=f"worker {worker_id} to be {status}", limit_s=LIMIT_S)
+
+
+def heartbeat_of(process: LabProcess) -> psutil.Process:
+    """The process of its own that a worker's heartbeat is, once it is there."""
+
+    def found() -> psutil.Process | None:
+        children = psutil.Process(process.pid).children()
+        return next((child for child in children
+                     if "dtq_reference.heartbeat_process" in child.cmdline()), None)
+
+    return wait_for(found, reason=f"the heartbeat of {process.name}", limit_s=LIMIT_S)

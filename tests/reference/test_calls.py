@@ -9,7 +9,7 @@ import pytest
 from dtq_reference import calls
 from dtq_reference.calls import Identity, Outcome, Taken
 from dtq_reference.errors import DtqError
-from dtq_reference.keys import LEVELS, Keys
+from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.task import TaskRequest
 
@@ -25,14 +25,6 @@ def test_packing_the_same_twice_gives_the_same_bytes() -> None:
     assert calls.settle(KEYS, SETTINGS, IDENTITY, "default", outcomes) == calls.settle(
         KEYS, SETTINGS, IDENTITY, "default", outcomes)
 
-
-def test_a_level_is_the_place_of_its_stream() -> None:
-    assert [calls.PLACE_OF_LEVEL[level] for level in LEVELS] == list(range(1, 11))
-    call = calls.take(KEYS, SETTINGS, IDENTITY, "q", room=1, reap=True, in_hand=[TAKEN])
-    assert call.keys[:10] == KEYS.streams("q")
-    packed = msgspec.msgpack.decode(call.argument)
-    assert packed["in_hand"] == [[], ["1-0"], *([] for _ in range(8))]
-    assert packed["consumer"] == "w.0000000a"
 
 
 def test_no_argument_is_of_the_binary_type_that_servers_cannot_unpack() -> None:

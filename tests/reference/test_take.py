@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from dtq_reference import calls
 from dtq_reference.calls import Identity, Taken
 from dtq_reference.keys import GROUP, LEVELS
 
@@ -317,6 +318,25 @@ def test_what_was_read_too_far_behind_it_waits_and_is_found_by_another(engine: E
     assert ids(engine.take(first).tasks) == [poison]
     assert ids(engine.take(second).tasks) == [behind]
     assert engine.record(poison)["attempt"] == "4"
+
+
+def test_a_new_entry_that_must_wait_is_not_passed_by_when_the_take_is_sent_again(
+        engine: Engine) -> None:
+    victim = engine.lost_twice(max_attempts=9)
+    third = engine.worker("third")
+    engine.settle(third, failed(engine.take_one(third)))
+    process = engine.worker()
+    engine.submit(priority=9)
+    in_hand = engine.take_one(process)
+    engine.make_due(victim)
+    assert engine.promote().promoted == 1
+    engine.submit(priority=1)
+    call = engine.take_call(process, in_hand=[in_hand], reap=False)
+    first, after_first = engine.run(call), engine.dump()
+    assert calls.read_take(first).blocked
+    assert calls.read_take(first).tasks == []
+    assert engine.run(call) == first
+    assert engine.dump() == after_first
 
 
 def test_its_lost_answer_is_given_again_alone(engine: Engine) -> None:

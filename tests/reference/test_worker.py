@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from tests.reference.engine import GROUP, Engine
 from tests.reference.processes import (
     LIMIT_S,
+    heartbeat_of,
     says,
     start_worker,
     wait_for_status,
@@ -122,6 +123,30 @@ def test_a_sync_handler_past_its_limit_keeps_its_slot_until_its_thread_ends(
     assert engine.status(waiting) == "queued"
     until.touch()
     wait_for_worker(engine, "narrow", "ready")
+    assert wait_for_status(engine, waiting).status == "succeeded"
+
+
+@pytest.mark.parametrize(("task_type", "error_class"), [
+    ("cancels_itself", "CancelledError"), ("exits", "SystemExit"),
+    ("exits_in_thread", "SystemExit"), ("stops_iterating", "StopIteration"),
+    ("returns_nan", "ResultNotJson")])
+def test_whatever_a_handler_raises_ends_its_attempt_for_good_and_nothing_else(
+        busy_engine: Engine, task_type: str, error_class: str) -> None:
+    task = wait_for_status(busy_engine, busy_engine.submit(task_type=task_type))
+    assert (task.status, task.attempt, task.error_class) == ("dead_lettered", 1, error_class)
+    assert wait_for_status(busy_engine, busy_engine.submit()).worker_id == "steady"
+
+
+def test_a_handler_that_swallows_its_cancellation_is_settled_at_its_limit_all_the_same(
+        lab: Lab, engine: Engine, until: Path, tmp_path: Path) -> None:
+    start_worker(lab, engine, concurrency=3)
+    log = tmp_path / "starts"
+    task = wait_for_status(engine, engine.submit(
+        task_type="never_listens", payload={"until": str(until), "log": str(log)},
+        timeout_ms=50, max_attempts=3))
+    until.touch()
+    assert (task.status, task.attempt, task.error_class) == ("dead_lettered", 3, "TimeoutError")
+    assert log.read_text().split() == ["1", "2", "3"]
 
 
 # Stopping ---------------------------------------------------------------------------------------
@@ -160,6 +185,18 @@ def test_beyond_the_drain_limit_what_it_started_is_left_to_be_redelivered(
     start_worker(lab, engine)
     for task_id in started:
         assert wait_for_status(engine, task_id).result == {"attempt": 2}
+
+
+def test_a_drain_limit_of_nought_gives_back_and_exits(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, drain_timeout_s=0)
+    task_id = engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
+    wait_for_status(engine, task_id, "running")
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    until.touch()
+    assert worker.exit_code == 0
+    assert set(engine.pending()) == {task_id}
 
 
 def test_a_second_signal_ends_it_at_once(lab: Lab, engine: Engine, until: Path) -> None:
@@ -205,14 +242,39 @@ def still_works(engine: Engine, worker: LabProcess) -> bool:
 
 def test_a_duty_that_crashes_is_logged_and_started_again(
         engine: Engine, worker: LabProcess) -> None:
-    key = engine.keys.worker_prefix + "tough"
-    engine.redis.set(key, "not a hash")
+    heartbeat_of(worker).kill()
     wait_for(lambda: says(worker, "the heartbeat crashed and is started again"),
              reason="the heartbeat to crash", limit_s=LIMIT_S)
+    assert still_works(engine, worker)
+    assert heartbeat_of(worker).is_running()
+
+
+def test_a_heartbeat_that_cannot_renew_says_so_and_goes_on(
+        engine: Engine, worker: LabProcess) -> None:
+    key = engine.keys.worker_prefix + "tough"
+    engine.redis.set(key, "not a hash")
+    wait_for(lambda: says(worker, "renew: ScriptError"), reason="a beat to fail", limit_s=LIMIT_S)
     engine.redis.delete(key)
     wait_for(lambda: engine.redis.hget(key, "incarnation"), reason="the worker to be back",
              limit_s=LIMIT_S)
     assert still_works(engine, worker)
+
+
+def test_groups_that_are_lost_while_every_slot_is_full_are_made_again(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, concurrency=1)
+    task_id = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(engine, task_id, "running")
+    for stream in engine.keys.streams("default"):
+        engine.redis.xgroup_destroy(stream, GROUP)
+    wait_for(lambda: says(worker, "NOGROUP"), reason="a beat to miss its group", limit_s=LIMIT_S)
+    wait_for(lambda: engine.redis.xinfo_groups(engine.keys.streams("default")[0]),
+             reason="the groups to be back", limit_s=LIMIT_S)
+    until.touch()
+    assert wait_for_status(engine, task_id).status == "succeeded"
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 0
 
 
 def test_a_worker_whose_hash_was_lost_says_hello_again(

@@ -17,6 +17,12 @@ def _a_long_handler_keeps_its_task(bench: Bench) -> None:
     bench.submit_many(3, {"sleep": round(2.5 * LEASE_MS)}, label="long")
 
 
+def _a_blocking_handler_keeps_its_task(bench: Bench) -> None:
+    bench.start_workers(2, 1)
+    bench.submit({"block": round(1.8 * LEASE_MS)}, label="blocks the event loop")
+    bench.submit({"busy": round(1.8 * LEASE_MS)}, label="holds the interpreter's lock")
+
+
 def _a_killed_holder_is_replaced(bench: Bench) -> None:
     first = bench.start_worker()
     bench.submit_many(3, {"sleep": 300}, label="held")
@@ -33,6 +39,10 @@ CASES = (
     Trial("conformance", "a_long_handler_keeps_its_task",
           "Handlers that run for two and a half leases, with an idle worker beside them.",
           ("DLV-06", "DLV-01"), _a_long_handler_keeps_its_task),
+    Trial("conformance", "a_blocking_handler_keeps_its_task",
+          "Handlers that hold up their process for longer than a lease, with an idle worker beside "
+          "them.",
+          ("DLV-06", "DLV-01"), _a_blocking_handler_keeps_its_task),
     Trial("conformance", "a_killed_holder_is_replaced",
           "A worker with three tasks in hand is killed; another one executes them.",
           ("DLV-03", "DLV-05", "DLV-07", "RETRY-02"), _a_killed_holder_is_replaced),

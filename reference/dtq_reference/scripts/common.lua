@@ -20,6 +20,12 @@ local function acknowledge(stream, entry_id)
   redis.call('XDEL', stream, entry_id)
 end
 
+-- What is pending under a consumer's name, also where the group is gone: then nothing is.
+local function pending_of(stream, consumer, count)
+  local found = redis.pcall('XPENDING', stream, GROUP, '-', '+', count, consumer)
+  return found.err and {} or found
+end
+
 -- Let an entry that was read wait again.
 local function set_waiting(stream, entry_id)
   redis.call('XCLAIM', stream, GROUP, RELEASED, 0, entry_id, 'IDLE', ONE_DAY_MS, 'JUSTID')

@@ -7,9 +7,8 @@
 
 if redis.call('GET', KEYS[13]) == call.consumer then redis.call('DEL', KEYS[13]) end
 for level = 1, 10 do
-  local pending = redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 1, call.consumer)
-  if #pending == 0 then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, call.consumer)
+  if #pending_of(KEYS[level], call.consumer, 1) == 0 then
+    redis.pcall('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, call.consumer)  -- if there is a group
   end
 end
 local known = redis.call('HGET', KEYS[11], 'incarnation')

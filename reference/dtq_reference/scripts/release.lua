@@ -29,8 +29,7 @@ for place, started in ipairs(call.started) do
 end
 
 for level = 1, 10 do
-  for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
-                                      call.consumer)) do
+  for _, pending in ipairs(pending_of(KEYS[level], call.consumer, 10000)) do
     local entry_id = pending[1]
     local entry = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
     if entry and not keep[level .. ' ' .. entry_id] then

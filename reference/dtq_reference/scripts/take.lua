@@ -2,8 +2,9 @@
 -- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters
--- ARGV  map: task_prefix, consumer, worker_id, incarnation, room, in_hand (ten lists of entry
---       ids), reap (look at ended leases too), lease_ms, dlq_enabled, dlq_maxlen, retention_s
+-- ARGV  map: task_prefix, consumer, worker_id, incarnation, room, in_hand (list of {level,
+--       entry_id, attempt, task_id}), reap (look at ended leases too), lease_ms, dlq_enabled,
+--       dlq_maxlen, retention_s
 -- returns {state, tasks, blocked, last_ids}
 --   state     ours | absent | other | leaving: what the worker hash says of this process
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
@@ -18,13 +19,13 @@ if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {},
 
 local now = now_ms()
 local tasks = {}
-local busy = false
+local busy = #call.in_hand > 0
 local in_hand = {}
-for level = 1, 10 do
-  in_hand[level] = {}
-  for _, entry_id in ipairs(call.in_hand[level]) do
+for level = 1, 10 do in_hand[level] = {} end
+for _, hold in ipairs(call.in_hand) do
+  local level, entry_id, attempt, task_id = unpack(hold)
+  if tonumber(redis.call('HGET', call.task_prefix .. task_id, 'attempt')) == attempt then
     in_hand[level][entry_id] = true
-    busy = true
   end
 end
 
@@ -59,10 +60,17 @@ end
 local function bury_orphan(level, entry_id, fields)
   acknowledge(KEYS[level], entry_id)
   if not call.dlq_enabled then return end
-  local letter = {'original_queue', '', 'attempts_made', 0, 'failed_at_ms', now, 'metadata', '{}',
+  local letter = {'attempts_made', 0, 'failed_at_ms', now, 'metadata', '{}',
                   'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
                   'retryable', 0, 'worker_id', call.worker_id}
-  for _, value in ipairs(fields) do letter[#letter + 1] = value end
+  for place = 1, #fields, 2 do
+    letter[#letter + 1] = fields[place]
+    letter[#letter + 1] = fields[place + 1]
+    if fields[place] == 'queue' then
+      letter[#letter + 1] = 'original_queue'
+      letter[#letter + 1] = fields[place + 1]
+    end
+  end
   add_dead_letter(KEYS[12], letter)
 end
 
@@ -147,14 +155,22 @@ local function accept(level, entry_id, fields)
   return task.losses >= 2 and 'alone' or nil
 end
 
-local function take_ended(level)
+-- An outage counts as idle time, so until one lease after the server's start (which it tells in
+-- whole seconds) no lease counts as ended: holders renew first. What was released waits anyway.
+local function server_is_young()
+  local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+  return tonumber(uptime_s) * 1000 < call.lease_ms
+end
+
+local function take_ended(level, only_released)
   local from = '-'
   while #tasks < call.room do
     local found = redis.call('XPENDING', KEYS[level], GROUP, 'IDLE', call.lease_ms, from, '+', 100)
     if #found == 0 then return nil end
     for _, pending in ipairs(found) do
       from = '(' .. pending[1]
-      if not (pending[2] == call.consumer and in_hand[level][pending[1]]) then
+      local is_mine = pending[2] == call.consumer and in_hand[level][pending[1]]
+      if not is_mine and (pending[2] == RELEASED or not only_released) then
         local stop = redeliver(level, pending[1])
         if stop then return stop end
         if #tasks >= call.room then return nil end
@@ -181,9 +197,14 @@ local function take_new(level)
   end
 end
 
+local function has_released(level)
+  return #redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 1, RELEASED) > 0
+end
+
+local only_released = not call.reap or server_is_young()
 local stop
 for level = 1, 10 do
-  if call.reap then stop = take_ended(level) end
+  if not only_released or has_released(level) then stop = take_ended(level, only_released) end
   stop = stop or take_new(level)
   if stop or #tasks >= call.room then break end
 end
