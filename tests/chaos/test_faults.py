@@ -1,0 +1,109 @@
+"""The faults that befall a worker's process, on real processes: what they do, and what they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from dtq_chaos.fault import Stage
+from dtq_chaos.faults import FAULTS
+from dtq_chaos.schedule import Entry, When
+from dtq_conformance.bench import Bench, Worker
+from dtq_conformance.history import Fault, Process
+from dtq_conformance.lab import Lab
+
+from tests.conformance.miniature import Miniature, bench_of, lab_in
+
+
+@pytest.fixture(scope="module")
+def module_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with lab_in(tmp_path_factory.mktemp("logs")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def lab(module_lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """The module's lab, without witness lines, and with no process but broker and pacemaker."""
+    module_lab.witness.write_bytes(b"")
+    with module_lab.broker.connect() as client:
+        client.flushdb()
+    monkeypatch.setattr(module_lab, "_processes", dict(list(module_lab._processes.items())[:2]))
+    return module_lab
+
+
+@pytest.fixture
+def stage(lab: Lab) -> Iterator[Stage]:
+    with bench_of(Miniature(), lab) as bench:
+        yield Stage(bench, FAULTS, target="miniature", with_faults=True)
+
+
+def victim(stage: Stage) -> Worker:
+    """A worker that has started the task "held"."""
+    worker = stage.bench.start_worker(2)
+    stage.bench.await_witness("start", label="held")
+    return worker
+
+
+def strike(stage: Stage, fault: str, **parameters: str) -> Fault:
+    """Let one fault strike; returns the record that it bit."""
+    stage.play([Entry(fault=fault, when=When(event="at_once"), parameters=parameters)])
+    return next(record for record in stage.bench.records
+                if isinstance(record, Fault) and record.phase == "bit")
+
+
+def exits(bench: Bench) -> list[tuple[int | None, int | None, str]]:
+    return [(record.exit_code, record.signal, record.asked)
+            for worker in bench.workers for record in worker.process.records()
+            if isinstance(record, Process) and record.event == "exit"]
+
+
+def test_a_killed_worker_is_gone_when_the_fault_has_bitten(stage: Stage) -> None:
+    worker = victim(stage)
+    bit = strike(stage, "kill_worker", holder_of="held")
+    assert exits(stage.bench) == [(None, 9, "kill")]
+    assert (bit.effect, bit.pids, bit.detail["open"]) == ("killed", [worker.pid], ["held"])
+
+
+def test_a_worker_that_is_asked_to_stop_stops_and_what_it_held_was_seen_before(
+        stage: Stage) -> None:
+    worker = victim(stage)
+    bit = strike(stage, "terminate_worker", worker="worker-1")
+    worker.process.wait(10)
+    assert exits(stage.bench) == [(0, None, "terminate")]
+    assert (bit.effect, bit.detail["open"]) == ("terminated", ["held"])
+    assert bit.detail["unstarted"] == []
+
+
+def test_a_stopped_worker_stands_still_until_it_is_mended(stage: Stage) -> None:
+    worker = victim(stage)
+    strike(stage, "stop_worker", worker="worker-1")
+    assert psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED
+    stage.heal()
+    assert worker.process.alive
+    worker.process.terminate()
+    worker.process.wait(10)
+    assert exits(stage.bench) == [(0, None, "terminate")]
+
+
+def test_a_task_with_the_label_is_deleted_from_the_server(stage: Stage) -> None:
+    bench = stage.bench
+    kept, deleted = bench.submit(label="kept"), bench.submit(label="deleted")
+    client = bench.keyspace.client
+    for task_id in (kept, deleted):
+        client.hset(f"{bench.lab.broker.prefix}task:{task_id}", "status", "queued")
+        client.xadd(f"{bench.lab.broker.prefix}stream:default:p5", {"task_id": task_id})
+    bit = strike(stage, "delete_task", label="deleted")
+    assert (bit.effect, bit.pids, bit.detail) == ("deleted", [], {"task_id": deleted})
+    assert [bench.keyspace.entries_of(each) for each in (kept, deleted)] == [1, 0]
+
+
+def test_where_no_task_can_be_deleted_the_record_says_so(stage: Stage) -> None:
+    stage.bench.submit(label="kept")
+    assert strike(stage, "delete_task", label="deleted").detail == {"task_id": None}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_after_its_module(name: str) -> None:
+    assert FAULTS[name].name == name
+    assert FAULTS[name].begin.__module__ == f"dtq_chaos.faults.{name}"
