@@ -50,7 +50,8 @@ def check(history: History) -> list[Verdict]:
     stops = _stops(history)
     for lived in history.lives:
         asked = lived.asked == "terminate" and lived.role == "worker"
-        if asked and lived not in [stop.life for stop in stops] and lived.exit_ns is not None:
+        if (asked and lived not in [stop.life for stop in stops] and lived.exit_ns is not None
+                and not _killed(history, lived)):
             ledger.judged("STOP-01")
             _exits_well(history, ledger, lived)
     for stop in stops:
@@ -82,10 +83,15 @@ def _ids(fault: Fault, key: str) -> frozenset[str] | None:
 
 
 def _killed(history: History, lived: Life) -> bool:
-    """True if a fault killed this process, so that its exit says nothing about its stopping."""
-    return any(spell.effect == "killed" and lived.pid in spell.pids
-               and lived.start_ns <= spell.from_ns <= (lived.exit_ns or history.end_ns)
-               for spell in history.spells)
+    """True if a fault killed this process, or a task in it did as its payload bade it: then its
+    exit says nothing about its stopping."""
+    by_fault = any(spell.effect == "killed" and lived.pid in spell.pids
+                   and lived.start_ns <= spell.from_ns <= (lived.exit_ns or history.end_ns)
+                   for spell in history.spells)
+    return by_fault or (lived.exit_ns is not None and any(
+        execution.end_ns is None and plan.ending(
+            evidence.request_of(history, execution.task_id), execution.attempt) == "dies"
+        for execution in _of_process(history, lived)))
 
 
 def _exits_well(history: History, ledger: Ledger, lived: Life) -> None:
@@ -124,7 +130,7 @@ def _stops_in_time(history: History, ledger: Ledger, stop: Stop) -> None:
 def _of_process(history: History, lived: Life) -> Iterator[Execution]:
     for executions in history.executions.values():
         for execution in executions:
-            if execution.pid == lived.pid and evidence.life(history, execution) == lived:
+            if evidence.life(history, execution) == lived:
                 yield execution
 
 

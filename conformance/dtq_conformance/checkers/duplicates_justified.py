@@ -9,7 +9,7 @@ from __future__ import annotations
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, Fault, History
-from dtq_conformance.justification import Justification, befell, justifications
+from dtq_conformance.justification import Justification, befell, justifications, what_befell
 from dtq_conformance.verdict import Ledger, Verdict
 
 PROMISES = {
@@ -91,12 +91,20 @@ def _is_settled_once(history: History, ledger: Ledger, task_id: str) -> None:
     ledger.judged("DLV-10")
     settled = min(ended, key=lambda e: e.end_ns or 0)
     for later in executions:
-        if settled.end_ns is not None and later.start_ns > settled.end_ns:
+        if (settled.end_ns is not None and later.start_ns > settled.end_ns
+                and not _was_not_the_settler(history, settled, later)):
             ledger.violated("DLV-10", task_id, f"Task {task_id} ended {settled.outcome} "
                             f"{at(history, settled.end_ns)} ({holder(settled)}), the reply to its "
                             f"settlement was lost, and it was executed again "
                             f"{at(history, later.start_ns)} ({holder(later)}).",
                             settled=evidence.data(settled), again=evidence.data(later))
+
+
+def _was_not_the_settler(history: History, settled: Execution, later: Execution) -> bool:
+    """True if something befell the holder of `settled` that kept it from settling: then the reply
+    that was lost is that to another's settlement."""
+    befallen = what_befell(history, settled, later)
+    return befallen is not None and befallen.cause in ("died", "stopped", "cut", "broker_away")
 
 
 def _is_there_once(history: History, ledger: Ledger, task_id: str,

@@ -57,6 +57,14 @@ def test_a_worker_that_was_killed_while_it_drained_is_not_judged() -> None:
     assert says(check, *IDLE, kill, killed(1, 1055)) == {}
 
 
+def test_a_worker_that_its_own_task_killed_while_it_drained_is_not_judged() -> None:
+    deadly = [submit(steps=[{"sleep": 200}, {"kill": True}]), born(1), start(900)]
+    assert "STOP-01" not in says(check, *deadly, terminated(1, 1000, in_hand=[T]), killed(1, 1100))
+    by_the_lab = gone(1, 1100, signal=9, asked="terminate")
+    assert "STOP-01" not in says(check, *deadly, by_the_lab)
+    assert says(check, *deadly, end(1050), by_the_lab)["STOP-01"] == "violated 1"
+
+
 def test_a_worker_that_the_lab_stops_at_the_end_exits_with_code_0() -> None:
     assert says(check, born(1), exits(90)) == {"STOP-01": "holds 1"}
     assert says(check, born(1), exits(90, None, 15)) == {"STOP-01": "violated 1"}

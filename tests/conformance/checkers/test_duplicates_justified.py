@@ -140,3 +140,11 @@ def test_the_settlement_of_a_permanent_failure_counts_too() -> None:
             fault("reply_lost", 50, 900, worker=1, of="settlement", task_id=T)]
     assert says(check, *lost)["DLV-10"] == "holds 1"
     assert says(check, *lost, ran(1500, 1600, attempt=2, by=2))["DLV-10"] == "violated 1"
+
+
+def test_the_reply_may_have_been_lost_to_another_than_the_holder_that_was_cut_off() -> None:
+    lost = [submit(), born(1, 2), ran(100, 200), ran(1500, 1600, attempt=2, by=2),
+            fault("reply_lost", 1600, 1700, worker=2, of="settlement", task_id=T)]
+    cut = fault("cut", 150, 1900, worker=1, number=1)
+    assert says(check, *lost)["DLV-10"] == "violated 1"
+    assert says(check, *lost, cut)["DLV-10"] == "holds 1"
