@@ -10,6 +10,7 @@ from typing import Any
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import at, holder
 from dtq_conformance.history import Execution, History
+from dtq_conformance.justification import befell
 from dtq_conformance.operation import Operation
 from dtq_conformance.states import reachable
 from dtq_conformance.target import STATUSES, TERMINAL
@@ -129,6 +130,12 @@ def _changes_nothing(history: History, ledger: Ledger, task_id: str, old: Execut
             return
 
 
+def _gave_up(history: History, look: Operation, new: Execution) -> bool:
+    """True if the task ended without its last holder, which was lost: that is no trace of others."""
+    return (look.answer.get("error_class") == "WorkerLost"
+            and befell(history, new, look.answered_ns) is not None)
+
+
 def _traces(history: History, look: Operation, old: Execution, new: Execution) -> str | None:
     """What this look shows of the superseded holder's outcome; None if nothing."""
     status = look.answer.get("status")
@@ -137,7 +144,7 @@ def _traces(history: History, look: Operation, old: Execution, new: Execution) -
     ended_ns = evidence.over_ns(history, new)
     if (old.end_ns is not None and old.end_ns < look.asked_ns and look.answered_ns < ended_ns
             and status in ("succeeded", "failed", "dead_lettered", "retrying")
-            and new.start_ns < look.asked_ns):
+            and new.start_ns < look.asked_ns and not _gave_up(history, look, new)):
         return f"the task was {status!r} while attempt {new.attempt} was still being executed"
     if look.asked_ns < ended_ns or status not in TERMINAL or new.end_ns is None:
         return None

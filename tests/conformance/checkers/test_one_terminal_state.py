@@ -12,6 +12,7 @@ from tests.conformance.histories import (
     born,
     dead,
     end,
+    fault,
     look,
     ran,
     says,
@@ -105,3 +106,11 @@ def test_an_execution_that_ended_before_its_successor_started_is_not_superseded(
 def test_a_holder_that_died_before_it_recorded_its_success_may_be_worker_lost() -> None:
     story = [*ZOMBIE[:4], end(1500, outcome="failed"), end(1600, attempt=2, by=2)]
     assert says(check, *story, dead(attempt=2, error_class="WorkerLost"))["DLV-08"] == "holds 1"
+
+
+def test_a_task_whose_last_holder_was_stopped_too_ends_beside_its_handler() -> None:
+    ended = dead(attempt=2, error_class="WorkerLost", at=4000)
+    stopped = fault("stopped", 1400, 5000, worker=2)
+    late = end(5100, attempt=2, by=2)
+    assert says(check, *ZOMBIE, ended, late)["DLV-08"] == "violated 1"
+    assert says(check, *ZOMBIE, stopped, ended, late)["DLV-08"] == "holds 1"
