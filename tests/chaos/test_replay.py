@@ -18,7 +18,7 @@ from dtq_conformance.history import read
 from tests.conformance.scheduled import run, runs
 
 BROKEN = (("enqueues_a_copy", "worker_terminated_mid_handler", "nothing_invented"),
-          ("takes_live_leases", "worker_terminated_mid_handler", "one_holder_at_a_time"),
+          ("does_not_count_redelivery", "worker_killed_mid_handler", "attempts_bounded"),
           ("settles_without_fencing", "worker_stopped_past_its_lease", "one_terminal_state"))
 """A broken engine, a scenario that is over soon, and the checker that must convict it there."""
 
