@@ -29,7 +29,7 @@ MAY_IMPORT = {"reference": (), "conformance": (), "chaos": ("conformance",),
 MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
                      "conformance/dtq_conformance/targets/broken/")
 REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
-                                "justification", "exits", "target.TERMINAL"})
+                                "justification", "recovery", "exits", "target.TERMINAL"})
 """What reports may import of conformance: the saved run and what is read from it, the words of the
 contract, and how a command ends. Nothing that runs, judges or knows a target."""
 
@@ -38,7 +38,8 @@ MAY_IMPORT_LOCUST = tuple(f"load/dtq_load/{name}.py"
 """Locust patches the standard library at import; these are loaded in its own process only."""
 
 MAY_SLEEP = ("conformance/dtq_conformance/waiting.py", "conformance/dtq_conformance/pacemaker.py",
-             "reference/dtq_reference/demo_tasks.py", "reference/dtq_reference/transport.py")
+             "conformance/dtq_conformance/probe.py", "reference/dtq_reference/demo_tasks.py",
+             "reference/dtq_reference/transport.py")
 """Where sleeping is the work itself (tasks that sleep, the pause before something is sent again).
 Everyone else waits for a condition."""
 
@@ -50,6 +51,7 @@ LISTED_FOLDERS = (
 
 TESTS_WITHOUT_A_MODULE = {
     "tests/test_tidy.py": "the rules of the house",
+    "tests/conformance/test_strangers_target.py": "a target that nobody here knows",
     "tests/test_packaging.py": "pyproject.toml, the lock and the installed files",
     "tests/test_conftest.py": "what all tests share",
 }

@@ -171,14 +171,18 @@ class Stage:
         return self.bench.worker_of(newest.pid)
 
     def hands(self, worker: Worker) -> dict[str, Any]:
-        """What a stopped worker has in hand: as the broker shows it, and which of these it has
-        started and not ended, as the witness shows it."""
-        in_hand = self.bench.keyspace.in_hand(worker.name)
-        lines = [line for line in self.bench.lab.witness_lines() if line.pid == worker.pid]
+        """What a stopped worker has in hand: as the broker shows it, of a target with the
+        contract's schema, and what it has started and not ended, as the witness shows it."""
+        pids = worker.process.pids()
+        lines = [line for line in self.bench.lab.witness_lines() if line.pid in pids]
         begun = [line.task_id for line in lines if line.event == "start"]
         for line in lines:
             if line.event == "end" and line.task_id in begun:
                 begun.remove(line.task_id)
         started = {line.task_id for line in lines}
-        return {"worker": worker.name, "concurrency": worker.concurrency, "in_hand": in_hand,
-                "open": begun, "unstarted": [task for task in in_hand if task not in started]}
+        hands = {"worker": worker.name, "concurrency": worker.concurrency, "open": begun}
+        if not self.bench.has_schema:
+            return hands
+        in_hand = self.bench.keyspace.in_hand(worker.name)
+        return {**hands, "in_hand": in_hand,
+                "unstarted": [task for task in in_hand if task not in started]}

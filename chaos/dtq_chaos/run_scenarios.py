@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from dtq_conformance.exits import InputError
-from dtq_conformance.run import add_run_arguments, conclude, known_names, run_all
+from dtq_conformance.run import add_run_arguments, conclude, known_names, partition, run_all
 
 from dtq_chaos import toxiproxy
 from dtq_chaos.scenarios import SCENARIOS
@@ -29,6 +29,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise InputError("Name the scenarios to run, or say --all. Known are "
                          f"{', '.join(SCENARIOS)}.")
     names = names or list(SCENARIOS)
+    names, unclaimed = partition({name: SCENARIOS[name] for name in names}, arguments.target)
     skipped = not_run(names)
     names = [name for name in names if name not in skipped]
     flags = ["--without-faults"] if arguments.without_faults else []
@@ -36,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for name, reason in skipped.items():
         print(f"not run: {name}: {reason}", file=sys.stderr)
     return conclude(ended, as_json=arguments.json, out=arguments.out, not_run=skipped,
-                    alone=not arguments.all)
+                    not_claimed=unclaimed, alone=not arguments.all)
 
 
 def not_run(names: list[str]) -> dict[str, str]:

@@ -23,7 +23,8 @@ class Scenario:
     """`plan` makes the faults in advance from a seeded random source; `set_up` starts workers
     and submits work; `meanwhile` is done while the faults that last still lie on their victims, and
     `afterwards` when all are mended. `recovery_more_ms` is what the contract allows these faults
-    beyond the recovery time that a target declares."""
+    beyond the recovery time that a target declares. `needs` are claims without which the story
+    cannot be told, for instance redis-schema where a fault or a mark reads the broker's keys."""
 
     name: str
     story: str
@@ -36,6 +37,7 @@ class Scenario:
     drain_ms: int = DRAIN_MS
     recovery_more_ms: int = 0
     needs_toxiproxy: bool = False
+    needs: tuple[str, ...] = ()
     expects: Literal["holds", "violated"] = "holds"
 
 
@@ -60,5 +62,6 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
 
     return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
                  marks=scenario.marks, drain_ms=scenario.drain_ms,
-                 recovery_more_ms=scenario.recovery_more_ms, expects=scenario.expects,
+                 recovery_more_ms=scenario.recovery_more_ms, needs=scenario.needs,
+                 expects=scenario.expects,
                  files={"schedule.json": msgspec.to_builtins(schedule)})

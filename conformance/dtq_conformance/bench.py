@@ -15,7 +15,9 @@ from typing import Any
 
 import msgspec
 
-from dtq_conformance.history import Record, Stall, Timing, Witness
+from dtq_conformance import plan
+from dtq_conformance.broker import last_line
+from dtq_conformance.history import Fault, Record, Stall, Timing, Witness
 from dtq_conformance.keyspace import KeySpace
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.operation import Operation, Refused, outcome_of
@@ -23,12 +25,14 @@ from dtq_conformance.target import (
     TERMINAL,
     ListsDeadLetters,
     ShowsReadiness,
+    ShowsTasks,
     Site,
     Submission,
     Target,
     TargetKind,
     TaskView,
     faults_in,
+    lacks_of,
 )
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
@@ -65,7 +69,7 @@ class Bench:
         self.records: list[Record] = []
         self.workers: list[Worker] = []
         self.submissions: dict[str, Submission] = {}
-        self.keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
+        self._keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
         self._last_look: dict[str, dict[str, Any]] = {}
@@ -74,12 +78,30 @@ class Bench:
     def close(self) -> None:
         """Let go of connections."""
         self.target.close()
-        self.keyspace.client.close()
+        self._keyspace.client.close()
 
     def open_target(self, broker_url: str) -> Target:
         """The target as a client of its own that reaches the broker through this address."""
         lab = self.lab
-        return self._kind.open(Site(broker_url, lab.broker.prefix, lab.witness, self.timing))
+        target = self._kind.open(Site(broker_url, lab.broker.prefix, lab.witness, self.timing))
+        if lacks := lacks_of(target):
+            raise TargetFault(f"What {self._kind.name}'s open() returned, a "
+                              f"{type(target).__name__}, has no {' and no '.join(lacks)}.")
+        return target
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether the broker's keys can be read: the target claims the contract's schema."""
+        return "redis-schema" in self._kind.claims
+
+    @property
+    def keyspace(self) -> KeySpace:
+        """The keys of the contract's schema, of a target that claims it. A trial that cannot do
+        without them says so in its `needs`."""
+        if not self.has_schema:
+            raise TargetFault(f"This trial reads the broker's keys, and {self._kind.name} does "
+                              "not claim redis-schema.")
+        return self._keyspace
 
     # ------------------------------------------------------------ asking the target
 
@@ -111,12 +133,21 @@ class Bench:
         return [self.submit(*steps, **fields) for _ in range(count)]
 
     def look(self, task_id: str, *, always: bool = True) -> TaskView | None:
-        """Look at a task. Recorded `always`, or only if something has changed since the last."""
+        """Look at a task. Recorded `always`, or only if something has changed since the last.
+
+        Of a target that does not show its tasks a `watch` is recorded: until then the witness
+        file was watched, which is all that there is.
+        """
         asked_ns = time.monotonic_ns()
+        target = self.target
+        if not isinstance(target, ShowsTasks):
+            if always:
+                self._record("watch", task_id, asked_ns, {}, {}, None)
+            return None
         error: Exception | None = None
         view: TaskView | None = None
         try:
-            view = self.target.look(task_id)
+            view = target.look(task_id)
         except Exception as raised:
             error = raised
         faults = faults_in(view, task_id=task_id)
@@ -153,7 +184,9 @@ class Bench:
         name = f"worker-{len(self.workers) + 1}"
         command = self.target.worker(name, concurrency, broker_url=broker_url)
         process = self.lab.start(name, command.argv, role="worker",
-                                 environment=command.environment, concurrency=concurrency)
+                                 environment={"DTQ_WITNESS": str(self.lab.witness),
+                                              "DTQ_WORKER_ID": name, **command.environment},
+                                 concurrency=concurrency)
         worker = Worker(process, concurrency)
         self.workers.append(worker)
         return worker
@@ -176,11 +209,13 @@ class Bench:
                      reason=f"{worker.name} to be ready", limit_s=READY_LIMIT_S)
 
     def worker_of(self, pid: int) -> Worker:
-        """The newest worker with this process id."""
+        """The newest worker with this process id, its own or that of a child that executes."""
+        names = {line.worker_id for line in self.lab.witness_lines() if line.pid == pid}
         for worker in reversed(self.workers):
-            if worker.pid == pid:
+            if worker.pid == pid or worker.name in names:
                 return worker
-        raise KeyError(f"no worker has pid {pid}")
+        raise KeyError(f"no worker has pid {pid}, and none of their names stands beside it in the "
+                       "witness file")
 
     def stop_workers(self) -> None:
         """Ask all living workers to stop, and wait until they have; kill one that does not."""
@@ -202,7 +237,18 @@ class Bench:
 
     def _replace_lost(self) -> None:
         if not self.living():
+            self._require_that_workers_work()
             self.start_worker(self.workers[-1].concurrency if self.workers else 4)
+
+    def _require_that_workers_work(self) -> None:
+        """A worker that cannot even start is a mistake in the command, and no finding."""
+        ended = [worker.process for worker in self.workers]
+        if (ended and all(process.exit_code and not process.asked for process in ended)
+                and not self.lab.witness_lines()
+                and not any(isinstance(record, Fault) for record in self.records)):
+            raise TargetFault(
+                f"{ended[-1].name} exited with code {ended[-1].exit_code} before it had executed "
+                f"anything; the last line of {ended[-1].log} is: {last_line(ended[-1].log)}")
 
     # ------------------------------------------------------------ watching
 
@@ -235,8 +281,9 @@ class Bench:
 
         def over() -> bool:
             self._replace_lost()
+            witnessed = self._witnessed_to_end()
             for task_id in [waiting.popleft() for _ in range(min(len(waiting), LOOKS_AT_ONCE))]:
-                if not self._is_over(task_id):
+                if task_id not in witnessed and not self._is_over(task_id):
                     waiting.append(task_id)
             since_ns = max(began_ns, self._last_upset_ns())
             now_ns = time.monotonic_ns()
@@ -255,6 +302,16 @@ class Bench:
     def _is_over(self, task_id: str) -> bool:
         view = self.look(task_id, always=False)
         return view is not None and view.status in TERMINAL
+
+    def _witnessed_to_end(self) -> set[str]:
+        """The tasks that are over by the witness file alone, of a target that shows none."""
+        if isinstance(self.target, ShowsTasks):
+            return set()
+        retried = "retry" in self._kind.claims
+        return {line.task_id for line in self.witnessed("end")
+                if (asked := self.submissions.get(line.task_id)) is not None
+                and plan.is_over(msgspec.to_builtins(asked), line.attempt, line.outcome,
+                                 retried=retried)}
 
     def _stalled_ns(self, since_ns: int) -> int:
         return sum(record.to_ns - max(record.from_ns, since_ns) for record in self.lab.pace()

@@ -204,7 +204,7 @@ class _Server:
             process.kill()
             process.wait(10)
         raise BrokerError(f"{self._binary} did not start on port {self.port} in {TRIES} tries; "
-                          f"the last line of {process.log} is: {_last_line(process.log)}")
+                          f"the last line of {process.log} is: {last_line(process.log)}")
 
     def close(self) -> None:
         if self._held is not None:
@@ -256,6 +256,7 @@ def free_port() -> tuple[socket.socket | None, int]:
     return None, port
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """The last line of a process's log, for a sentence about its end."""
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1].strip() if lines else "(nothing)"

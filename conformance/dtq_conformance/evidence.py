@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from dtq_conformance import plan
 from dtq_conformance.history import Execution, Fault, History, Life, Stall
 from dtq_conformance.operation import Operation
 from dtq_conformance.target import TERMINAL
@@ -60,9 +61,30 @@ def last_look(history: History, task_id: str) -> Operation | None:
     return looks[-1] if looks else None
 
 
+def last_word(history: History, task_id: str) -> Operation | None:
+    """The last answered look at a task or, if the target shows none, the last watch."""
+    watches = history.watches.get(task_id, [])
+    return last_look(history, task_id) or (watches[-1] if watches else None)
+
+
+def ended_as_witnessed(history: History, task_id: str) -> bool:
+    """Whether a task came to its end as far as the witness file tells: its handler ended, or was
+    lost with the last attempt, after which nothing has to follow."""
+    request = request_of(history, task_id)
+    retried = "retry" in history.header.claims
+    most = budget(history, task_id)
+    return any(plan.is_over(request, execution.attempt, execution.outcome, retried=retried)
+               or (most is not None and execution.attempt >= most
+                   and lost_holder_ns(history, execution) is not None)
+               for execution in history.executions.get(task_id, []))
+
+
 def life(history: History, execution: Execution) -> Life | None:
-    """The process that executed, if the lab started it."""
-    return history.life_of(execution.pid, execution.start_ns)
+    """The process that executed, or else the worker of that name, whose child it was."""
+    lived = history.life_of(execution.pid, execution.start_ns)
+    return lived or next(
+        (each for each in reversed(history.lives) if each.role == "worker"
+         and each.name == execution.worker_id and each.start_ns <= execution.start_ns), None)
 
 
 def death_ns(history: History, execution: Execution) -> int | None:
@@ -136,7 +158,8 @@ def too_early(history: History, look: Operation) -> str | None:
     """Why an unfinished task proves nothing yet at this look; None if it does, or if an earlier
     look at it did: that workers are asked to stop at the end of a run mends nothing.
     """
-    earlier = [each for each in history.looks.get(look.task_id or "", [])
+    same = history.watches if look.name == "watch" else history.looks
+    earlier = [each for each in same.get(look.task_id or "", [])
                if each.answered_ns < look.answered_ns]
     reasons = [_too_early(history, each) for each in (look, *reversed(earlier))]
     return None if None in reasons else reasons[0]

@@ -43,7 +43,7 @@ class Guard:
         environment = {key: value for key, value in os.environ.items() if key != TOKEN_VARIABLE}
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "dtq_conformance.guard", token], stdin=subprocess.PIPE,
+                [sys.executable, "-P", "-m", "dtq_conformance.guard", token], stdin=subprocess.PIPE,
                 stdout=file, stderr=file, bufsize=0, start_new_session=True, env=environment)
         self._log = log
         self.pid = self._process.pid

@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from dtq_conformance.operation import Operation
+from dtq_conformance.key_table import KeysAtRest
+from dtq_conformance.operation import Operation, by_task
 
 FORMAT = 1
 
@@ -154,8 +155,8 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sha256: str
 
 
-Record = Operation | Witness | Process | Fault | Mark | Stall | Pace
-_Line = Header | Operation | Witness | Process | Fault | Mark | Stall | Pace | Footer
+Record = Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest
+_Line = Header | Record | Footer
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Line)
@@ -220,11 +221,8 @@ class History:
     @cached_property
     def submissions(self) -> dict[str, list[Operation]]:
         """Each submitted task id with its submissions, in the order they were asked."""
-        found: dict[str, list[Operation]] = defaultdict(list)
-        for operation in sorted(self.operations, key=lambda o: o.asked_ns):
-            if operation.name == "submit" and operation.task_id is not None:
-                found[operation.task_id].append(operation)
-        return dict(found)
+        return by_task(o for o in sorted(self.operations, key=lambda o: o.asked_ns)
+                        if o.name == "submit")
 
     @cached_property
     def accepted(self) -> list[str]:
@@ -235,19 +233,21 @@ class History:
     @cached_property
     def looks(self) -> dict[str, list[Operation]]:
         """Each task id with the looks that were answered, in order."""
-        found: dict[str, list[Operation]] = defaultdict(list)
-        for operation in sorted(self.operations, key=lambda o: o.answered_ns):
-            if operation.name == "look" and operation.task_id and operation.outcome == "ok":
-                found[operation.task_id].append(operation)
-        return dict(found)
+        return self._answered("look")
+
+    @cached_property
+    def watches(self) -> dict[str, list[Operation]]:
+        """The same of a target that shows no tasks: until when the witness file was watched."""
+        return self._answered("watch")
+
+    def _answered(self, name: str) -> dict[str, list[Operation]]:
+        return by_task(o for o in sorted(self.operations, key=lambda o: o.answered_ns)
+                        if o.name == name and o.outcome == "ok")
 
     @cached_property
     def executions(self) -> dict[str, list[Execution]]:
         """Each task id with its executions, ordered by start."""
-        found: dict[str, list[Execution]] = defaultdict(list)
-        for execution in pair(self.of(Witness)):
-            found[execution.task_id].append(execution)
-        return dict(found)
+        return by_task(pair(self.of(Witness)))
 
     @cached_property
     def lives(self) -> list[Life]:

@@ -6,6 +6,7 @@ Runs print their verdict with `show` too, so that judging again looks like judgi
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -64,17 +65,27 @@ def show(verdict: RunVerdict, console: Console) -> None:
     table.add_column("explanation", overflow="fold")
     for row in verdict.rows:
         told = row.sentence if not row.findings else f"{len(row.findings)} found, told below"
-        table.add_row(row.clause, Text(row.status, style=terminal.STYLE[row.status]), str(row.judged),
-                      row.checker, Text(told))
+        table.add_row(row.clause, Text(row.status, style=terminal.STYLE[row.status]),
+                      str(row.judged), row.checker, Text(told))
     console.print(table)
     for row in verdict.rows:
         for line in _findings(row):
             console.print(Text(line), soft_wrap=True)
+    for line in broken_promises([verdict]):
+        console.print(Text(line), soft_wrap=True)
     ending = verdict.sentence
     if verdict.status == "violated":
         ending = (f"violated, convicted by {', '.join(verdict.convicted_by)}. To run it again: "
                   f"{verdict.repeat}")
     console.print(Text(ending, style=terminal.STYLE[verdict.status]), soft_wrap=True)
+
+
+def broken_promises(verdicts: Iterable[RunVerdict]) -> list[str]:
+    """What the contract asks for and the target did not keep: each clause once, in its words."""
+    broken = {row.clause for verdict in verdicts for row in verdict.rows
+              if row.status == "violated"}
+    return [f"{clause.id} asks: {' '.join(clause.text.replace('*', '').split())}"
+            for clause in load_clauses().values() if clause.id in broken]
 
 
 def _findings(row: Verdict) -> list[str]:

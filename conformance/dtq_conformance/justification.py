@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from dtq_conformance import evidence
+from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, History, Spell
 
@@ -106,7 +106,7 @@ def what_befell(history: History, earlier: Execution, later: Execution) -> Befel
 
 def befell(history: History, execution: Execution, until_ns: int) -> Befell | None:
     """The first thing recorded that befell the holder of `execution` before `until_ns`."""
-    candidates = [_death(history, execution, until_ns),
+    candidates = [_death(history, execution, until_ns), _own_death(history, execution),
                   *(_spell(history, execution, spell, until_ns) for spell in history.spells),
                   _past_its_limit(history, execution, until_ns)]
     found = [candidate for candidate in candidates if candidate is not None]
@@ -126,6 +126,18 @@ def _death(history: History, execution: Execution, until_ns: int) -> Befell | No
         return None
     return Befell("died", gone_ns, f"the holder before, {holder(execution)}, "
                                    f"{evidence.death_in_words(history, execution)}")
+
+
+def _own_death(history: History, execution: Execution) -> Befell | None:
+    """A child of a worker whose payload bade it die: its worker lives on, and no exit of it is
+    recorded."""
+    if (execution.end_ns is not None
+            or history.life_of(execution.pid, execution.start_ns) is not None
+            or plan.ending(evidence.request_of(history, execution.task_id),
+                           execution.attempt) != "dies"):
+        return None
+    return Befell("died", execution.start_ns,
+                  f"the holder before, {holder(execution)}, ended itself as its payload bade it")
 
 
 def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) -> Befell | None:

@@ -97,15 +97,33 @@ class LabProcess:
             return bool(psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE)
         return False
 
+    def pids(self) -> list[int]:
+        """Its own pid, then those of its group and of all that descend from it."""
+        found = {self.pid: None}
+        for pid in psutil.pids():
+            with contextlib.suppress(OSError):
+                if os.getpgid(pid) == self.pid:
+                    found[pid] = None
+        with contextlib.suppress(psutil.Error):
+            found.update((child.pid, None)
+                         for child in psutil.Process(self.pid).children(recursive=True))
+        return list(found)
+
     def send(self, signal_number: int, *, asked: str) -> None:
-        """Send a signal to the whole group. `asked` is remembered for the exit record:
-        kill, terminate; stop and continue are no reason to exit, and are not."""
+        """Send a signal to the whole group and, unless it asks to end in good order, to children
+        that lead a group of their own. `asked` is remembered for the exit record: kill, terminate;
+        stop and continue are no reason to exit, and are not."""
         if self._ended.is_set():
             return
         if asked not in ("stop", "continue"):
             self.asked = asked
+        elsewhere = [] if asked == "terminate" else self.pids()[1:]
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal_number)
+        for pid in elsewhere:
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(pid) != self.pid:
+                    os.kill(pid, signal_number)
 
     def kill(self) -> None:
         """SIGKILL: it gets no chance to do anything more."""
@@ -150,10 +168,9 @@ class LabProcess:
 
     def _stands_still(self) -> bool:
         states = []
-        for pid in psutil.pids():
-            with contextlib.suppress(psutil.Error, OSError):
-                if os.getpgid(pid) == self.pid:
-                    states.append(psutil.Process(pid).status())
+        for pid in self.pids():
+            with contextlib.suppress(psutil.Error):
+                states.append(psutil.Process(pid).status())
         return all(state in _STILL for state in states)
 
 
@@ -266,8 +283,8 @@ class Lab:
     def _start_pacemaker(self) -> None:
         self._beats = self.folder / "pace"
         self._pacemaker = self.start(
-            "pacemaker", [sys.executable, "-m", "dtq_conformance.pacemaker", str(self._beats)],
-            role="pacemaker")
+            "pacemaker", [sys.executable, "-P", "-m", "dtq_conformance.pacemaker",
+                          str(self._beats)], role="pacemaker")
 
     def _has_beaten(self) -> bool:
         return self._beats.exists() and self._beats.read_bytes().endswith(b"\n")

@@ -6,6 +6,7 @@ history. An outcome is chosen in one place, `outcome_of`, and is *unknown* unles
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -18,8 +19,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 tag_field="kind", tag="operation"):
     """One request to the target and its answer.
 
-    `name` is submit, look, list or dead_letters. Times are CLOCK_MONOTONIC nanoseconds;
-    `answered_ns` is when the outcome was known here, a timeout included.
+    `name` is submit, look, list or dead_letters; a `watch` asks nobody: it says up to when the
+    witness file was watched for a task that the target does not show. Times are CLOCK_MONOTONIC
+    nanoseconds; `answered_ns` is when the outcome was known here, a timeout included.
     """
 
     name: str
@@ -49,3 +51,12 @@ def outcome_of(error: BaseException | None) -> Outcome:
     if error is None:
         return "ok"
     return "refused" if isinstance(error, Refused) else "unknown"
+
+
+def by_task(records: Iterable[Any]) -> dict[str, list[Any]]:
+    """Each task id with its records, in their order; records of no task are left out."""
+    found: dict[str, list[Any]] = {}
+    for record in records:
+        if record.task_id is not None:
+            found.setdefault(record.task_id, []).append(record)
+    return found

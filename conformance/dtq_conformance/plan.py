@@ -43,6 +43,16 @@ def duration_ms(request: Mapping[str, Any], attempt: int) -> int | None:
     return total
 
 
+def is_over(request: Mapping[str, Any], attempt: int, outcome: str | None, *,
+            retried: bool) -> bool:
+    """Whether a task is at its end when this attempt of its handler ended so, judged without the
+    target's word. `retried`: the target claims to try a retryable failure again."""
+    if outcome != "failed":
+        return outcome == "ok"
+    most = request.get("max_attempts", attempt)
+    return not retried or ending(request, attempt) == "permanent" or attempt >= most
+
+
 def returns(request: Mapping[str, Any]) -> list[Any]:
     """The value that a `return` step gives, in a list; empty if the payload has none."""
     return [step["return"] for step in _all_steps(request) if "return" in step][:1]

@@ -28,7 +28,10 @@ from rich.text import Text
 from dtq_conformance import exits, recovery, terminal
 from dtq_conformance.bench import TargetFault
 from dtq_conformance.broker import BrokerError, require_usable
+from dtq_conformance.claims import Claimable
+from dtq_conformance.claims import not_claimed as not_claimed_by
 from dtq_conformance.exits import InputError
+from dtq_conformance.judging import broken_promises
 from dtq_conformance.lab import LabError, interruptible
 from dtq_conformance.target import UnknownTarget, load_target
 from dtq_conformance.trial import Options, Run, Trial, conduct
@@ -265,6 +268,14 @@ def known_names(what: str, names: Sequence[str], known: Mapping[str, object]) ->
     return list(dict.fromkeys(names))
 
 
+def partition(trials: Mapping[str, Claimable],
+              target: str) -> tuple[list[str], dict[str, str]]:
+    """The names of the trials to run, and of those that the target does not claim, with reasons."""
+    with input_faults():
+        skipped = not_claimed_by(trials, frozenset(load_target(target).claims))
+    return [name for name in trials if name not in skipped], skipped
+
+
 def run_all(module_and_command: Sequence[str], names: Sequence[str],
             arguments: argparse.Namespace, *flags: str) -> list[Ended]:
     """Run trials side by side by `python -m MODULE COMMAND NAME …`, once each with its own seed.
@@ -281,9 +292,10 @@ def run_all(module_and_command: Sequence[str], names: Sequence[str],
                          "folder with --out.") from error
     module, command = module_and_command
     drawn = [arguments.seed] if len(names) == 1 else seeds(arguments.seed, len(names))
-    jobs = [Job(name, [sys.executable, "-m", module, command, name, "--target", arguments.target,
-                       "--broker", arguments.broker, "--out", str(arguments.out),
-                       "--seed", str(seed), *flags])
+    # -P: what lies in the current folder, where targets are looked for, replaces no module of ours
+    jobs = [Job(name, [sys.executable, "-P", "-m", module, command, name,
+                       "--target", arguments.target, "--broker", arguments.broker,
+                       "--out", str(arguments.out), "--seed", str(seed), *flags])
             for name, seed in zip(names, drawn, strict=True)]
     return side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json)
 
@@ -313,17 +325,20 @@ def seeds(first: int, count: int) -> list[int]:
 
 
 def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
-             not_run: Mapping[str, str] | None = None, alone: bool = False) -> int:
+             not_run: Mapping[str, str] | None = None,
+             not_claimed: Mapping[str, str] | None = None, alone: bool = False) -> int:
     """Print what became of all trials and return the exit code of the whole.
 
-    `not_run` maps what could not be run to the reason; `alone` says that these trials were asked
+    `not_run` maps what could not be run to the reason, `not_claimed` what the target does not
+    want to be judged by; `alone` says that these trials were asked
     for by name: then a canary's conviction is what it is, a violation.
     """
-    not_run = not_run or {}
+    not_run, not_claimed = not_run or {}, not_claimed or {}
     code = exit_code(ended, alone=alone, not_run=len(not_run))
     if as_json:
         sys.stdout.write(msgspec.json.encode({
             "out": str(out), "exit_code": code, "not_run": not_run,
+            "not_claimed": not_claimed,
             "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
                       "status": each.status, "as_expected": each.is_as_expected,
                       "problem": each.problem, "verdict": each.verdict,
@@ -338,17 +353,24 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
         style = "green" if each.is_as_expected else terminal.STYLE[
             "violated" if each.status == "holds" else each.status]
         sentence = each.problem if each.verdict is None else each.verdict.sentence
-        table.add_row(each.name, Text(told(each), style=style), Text(sentence))
+        word = "no verdict" if each.verdict is None else told(each)
+        table.add_row(each.name, Text(word, style=style), Text(sentence))
     for name, reason in not_run.items():
         table.add_row(name, Text("not run", style="yellow"), Text(reason))
+    for name, reason in not_claimed.items():
+        table.add_row(name, Text("not claimed", style="dim"), Text(reason))
     console.print(table)
     for each in ended:
         if each.verdict is not None and not each.is_as_expected:
             console.print(Text(f"{each.name}: {each.folder}\n  repeat with: "
                                f"{each.verdict.repeat}"), soft_wrap=True)
+    for line in broken_promises(each.verdict for each in ended
+                                if each.verdict and not each.is_as_expected):
+        console.print(Text(line), soft_wrap=True)
     good = sum(each.is_as_expected for each in ended)
     brokers = sorted({each.verdict.broker for each in ended if each.verdict})
-    console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run. "
+    console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run, "
+                  f"{len(not_claimed)} not claimed. "
                   f"Broker: {', '.join(brokers) or 'none'}. Runs: {out}",
                   highlight=False, soft_wrap=True)
     return code

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,7 +23,8 @@ STATUSES = ("pending", "queued", "running", "succeeded", "retrying", "failed", "
             "cancelled", "expired")
 TERMINAL = frozenset({"succeeded", "failed", "dead_lettered", "cancelled", "expired"})
 
-CLAIMS = ("delivery", "retry", "schedule", "priority", "dlq", "shutdown", "redis-schema")
+CLAIMS = ("delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown",
+          "redis-schema")
 """What a target can declare so far; a clause of a claim that it does not make is not judged."""
 
 
@@ -39,10 +40,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line and the environment variables that it needs beside the inherited ones."""
+    """A command line and the environment variables that it needs beside the inherited ones,
+    and beside DTQ_WITNESS and DTQ_WORKER_ID, which every worker is given."""
 
     argv: Sequence[str]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +59,18 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     delay_ms: int = 0
 
 
-class TaskView(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as the target reports it. `result` is the value that the handler returned."""
+class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A task as the target reports it. `result` is the value that the handler returned.
+
+    What a target keeps no record of it leaves out; then nothing is judged by it.
+    """
 
     task_id: str
     status: str
-    attempt: int
-    max_attempts: int
-    priority: int
-    task_type: str
+    attempt: int | None = None
+    max_attempts: int | None = None
+    priority: int | None = None
+    task_type: str | None = None
     result: Any = None
     error_class: str | None = None
 
@@ -90,12 +95,17 @@ class Target(Protocol):
         """Submit a task and return when it is accepted."""
         ...
 
-    def look(self, task_id: str) -> TaskView | None:
-        """The task as it stands; None if it is not known."""
-        ...
-
     def close(self) -> None:
         """Let go of connections."""
+        ...
+
+
+@runtime_checkable
+class ShowsTasks(Protocol):
+    """Without it, the witness file alone tells what became of a task."""
+
+    def look(self, task_id: str) -> TaskView | None:
+        """The task as it stands; None if it is not known."""
         ...
 
 
@@ -176,6 +186,12 @@ def problems_of(kind: object) -> list[str]:
     return problems
 
 
+def lacks_of(target: object) -> list[str]:
+    """What an opened target lacks of `Target`, by name."""
+    return [f"{name}()" for name in ("worker", "submit", "close")
+            if not callable(getattr(target, name, None))]
+
+
 def faults_in(view: object, *, task_id: str) -> list[str]:
     """Everything that is wrong with the answer to `look`, as sentences; empty if nothing is."""
     if view is None:
@@ -187,11 +203,12 @@ def faults_in(view: object, *, task_id: str) -> list[str]:
         faults.append(f"asked for task {task_id}, answered for {view.task_id}")
     if view.status not in STATUSES:
         faults.append(f"status {view.status!r} is none of {', '.join(STATUSES)}")
-    if not isinstance(view.attempt, int) or view.attempt < 1:
+    if view.attempt is not None and (not isinstance(view.attempt, int) or view.attempt < 1):
         faults.append(f"attempt is {view.attempt!r}, not a number from 1")
-    if not isinstance(view.max_attempts, int) or view.max_attempts < 1:
+    if view.max_attempts is not None and (
+            not isinstance(view.max_attempts, int) or view.max_attempts < 1):
         faults.append(f"max_attempts is {view.max_attempts!r}, not a number from 1")
-    if view.priority not in range(10):
+    if view.priority is not None and view.priority not in range(10):
         faults.append(f"priority is {view.priority!r}, not 0 to 9")
     if view.status in ("failed", "dead_lettered") and not view.error_class:
         faults.append(f"status {view.status} without an error class")

@@ -42,7 +42,8 @@ class Trial:
 
     `clauses` are those that the trial sets out to test. A trial that `expects` a violation is
     one in which the harness itself does the harm. `recovery_more_ms` is what the contract allows
-    this trial's faults beyond the recovery time that the target declares.
+    this trial's faults beyond the recovery time that the target declares. `needs` are claims
+    without which the steps make no sense: who does not make them is not put through the trial.
     """
 
     room: str
@@ -58,6 +59,7 @@ class Trial:
     recovery_more_ms: int = 0
     persistence: str = "none"
     expects: Literal["holds", "violated"] = "holds"
+    needs: tuple[str, ...] = ()
     files: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,7 +1,8 @@
 """What befalls the workers while the load runs: faults that a workload can name.
 
 Comes in: the bench, and the load. Goes out: records of what was done to whom, in the bench, and
-after the run the mark that proves it. What is in a worker's hands is read from the broker.
+after the run the mark that proves it. What is in a worker's hands is read from the broker or,
+where its keys cannot be read, from the witness file.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ LIMIT_S = 300.0
 def kill_with_hands_full(bench: Bench, load: Load, *, start: int) -> None:
     """SIGKILL the worker of the start of this number, its hands full, and start another.
 
-    Full means that the broker shows as many tasks pending under its name as its concurrency, both
-    before it is stopped and while it stands still. Nothing is done if the load ends first.
+    Full means that it has as many tasks in hand as its concurrency, both before it is stopped and
+    while it stands still. Nothing is done if the load ends first.
     """
     def moment() -> Worker | bool:
         starts = bench.witnessed("start")
@@ -49,14 +50,25 @@ def kill_with_hands_full(bench: Bench, load: Load, *, start: int) -> None:
 
 def _stop_if_full(bench: Bench, worker: Worker) -> list[str]:
     """Stop the worker and return what it has in hand, if its hands are full; else let it go on."""
-    if not worker.process.alive or not _is_full(worker, bench.keyspace.in_hand(worker.name)):
+    if not worker.process.alive or not _is_full(worker, _in_hand(bench, worker)):
         return []
     worker.process.stop()
-    in_hand = bench.keyspace.in_hand(worker.name)
+    in_hand = _in_hand(bench, worker)
     if _is_full(worker, in_hand):
         return in_hand
     worker.process.resume()
     return []
+
+
+def _in_hand(bench: Bench, worker: Worker) -> list[str]:
+    """What the broker shows as pending for a worker; of a target whose keys cannot be read, what
+    its handlers have begun and not ended."""
+    if bench.has_schema:
+        return bench.keyspace.in_hand(worker.name)
+    pids = worker.process.pids()
+    lines = [line for line in bench.lab.witness_lines() if line.pid in pids]
+    ended = {line.task_id for line in lines if line.event == "end"}
+    return [line.task_id for line in lines if line.event == "start" and line.task_id not in ended]
 
 
 def _is_full(worker: Worker, in_hand: list[str]) -> bool:
@@ -67,10 +79,11 @@ def _kill(bench: Bench, victim: Worker, in_hand: list[str]) -> None:
     def record(phase: Literal["begin", "bit", "end"]) -> None:
         bench.records.append(Fault(
             at_ns=time.monotonic_ns(), fault=FAULT, number=0, phase=phase,
-            effect="killed", pids=[victim.pid],
+            effect="killed", pids=pids,
             detail={"in_hand": in_hand, "concurrency": victim.concurrency,
                     "worker": victim.name}))
 
+    pids = victim.process.pids()
     record("begin")
     victim.process.kill()
     victim.process.wait(LIMIT_S)
@@ -80,7 +93,7 @@ def _kill(bench: Bench, victim: Worker, in_hand: list[str]) -> None:
 
 
 def hands_full_at_the_kill(history: History) -> Mark:
-    """The broker showed as many tasks pending for the killed worker as its concurrency."""
+    """The killed worker had as many tasks in hand as its concurrency."""
     for fault in history.of(Fault):
         if fault.fault == FAULT and fault.phase == "bit":
             held, of = len(fault.detail["in_hand"]), fault.detail["concurrency"]

@@ -161,7 +161,8 @@ def flat(parts: Iterable[Part]) -> tuple[Record, ...]:
 def header(**fields: Any) -> Header:
     given: dict[str, Any] = {
         "format": FORMAT, "run_id": "r1", "room": "chaos", "trial": "story", "target": "reference",
-        "claims": ["delivery", "retry", "dlq", "shutdown"], "broker": "valkey 9.1.0 (embedded)",
+        "claims": ["delivery", "submission", "status", "retry", "dlq", "shutdown"],
+        "broker": "valkey 9.1.0 (embedded)",
         "seed": 7, "began_at": "2026-03-01T12:00:00+00:00", "began_ns": BEGAN_NS,
         "with_faults": True, "timing": TIMING, "clauses": [], "versions": {},
         "repeat": "dtq-chaos replay r1"}

@@ -6,8 +6,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from dtq_conformance.target import CLAIMS, UnknownTarget, faults_in, load_target
+from dtq_conformance.target import (
+    CLAIMS,
+    TaskView,
+    UnknownTarget,
+    faults_in,
+    lacks_of,
+    load_target,
+)
 from dtq_conformance.targets import TARGETS
 from dtq_conformance.targets.broken import DEFECTS
 
@@ -124,5 +132,20 @@ def test_an_answer_of_another_type_is_one_fault(answer: object) -> None:
 
 
 def test_numbers_that_are_no_numbers_are_faults() -> None:
-    odd: Any = {"attempt": "1", "max_attempts": None, "priority": "5"}
+    odd: Any = {"attempt": "1", "max_attempts": "5", "priority": "5"}
     assert len(faults_in(view("t", **odd), task_id="t")) == 3
+
+
+def test_what_an_opened_target_lacks_is_named() -> None:
+    class Half:
+        submit = "not callable"
+
+        def close(self) -> None: ...
+
+    assert lacks_of(Half()) == ["worker()", "submit()"]
+
+
+def test_what_a_target_keeps_no_record_of_may_be_left_out_of_a_view() -> None:
+    bare = TaskView(task_id="t", status="queued")
+    assert faults_in(bare, task_id="t") == []
+    assert msgspec.to_builtins(bare) == {"task_id": "t", "status": "queued"}

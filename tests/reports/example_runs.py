@@ -215,7 +215,8 @@ def save(folder: Path, story: Story, records: Iterable[Record], *, target: str) 
     folder.mkdir(parents=True)
     header = Header(
         format=history.FORMAT, run_id=folder.name, room="chaos", trial=story.trial, target=target,
-        claims=["delivery", "retry", "dlq", "shutdown"], broker="valkey 9.1.0 (embedded)", seed=7,
+        claims=["delivery", "submission", "status", "retry", "dlq", "shutdown"],
+        broker="valkey 9.1.0 (embedded)", seed=7,
         began_at="2026-03-01T12:00:00+00:00", began_ns=BEGAN_NS, with_faults=bool(story.kills),
         timing=TIMING, clauses=list(story.clauses),
         versions={"python": "3.11.2", "dtq-contract": "0.1.0"},

@@ -15,12 +15,13 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     for victim in victims:
         victim.process.stop()
     hands = [stage.hands(victim) for victim in victims]
+    pids = [pid for victim in victims for pid in victim.process.pids()]
     entries = stage.bench.keyspace.entries()
     for victim in victims:
         victim.process.kill()
     for victim in victims:
         victim.process.wait(GONE_LIMIT_S)
-    return Bite([victim.pid for victim in victims], {"hands": hands, "entries": entries})
+    return Bite(pids, {"hands": hands, "entries": entries})
 
 
 KIND = FaultKind("kill_all_workers", "killed", _begin)

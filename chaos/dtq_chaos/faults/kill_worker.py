@@ -12,10 +12,10 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     """Stop the victim for the moment that it takes to see what is in its hands, then kill it."""
     victim = stage.victim(entry)
     victim.process.stop()
-    hands = stage.hands(victim)
+    hands, pids = stage.hands(victim), victim.process.pids()
     victim.process.kill()
     victim.process.wait(GONE_LIMIT_S)
-    return Bite([victim.pid], hands)
+    return Bite(pids, hands)
 
 
 KIND = FaultKind("kill_worker", "killed", _begin)

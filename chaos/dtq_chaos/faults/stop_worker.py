@@ -9,7 +9,7 @@ from dtq_chaos.schedule import Entry
 def _begin(stage: Stage, entry: Entry) -> Bite:
     victim = stage.victim(entry)
     victim.process.stop()
-    return Bite([victim.pid], stage.hands(victim))
+    return Bite(victim.process.pids(), stage.hands(victim))
 
 
 def _end(stage: Stage, bite: Bite) -> None:

@@ -10,10 +10,10 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     """Stop the victim for the moment that it takes to see what is in its hands, then ask it."""
     victim = stage.victim(entry)
     victim.process.stop()
-    hands = stage.hands(victim)
+    hands, pids = stage.hands(victim), victim.process.pids()
     victim.process.terminate()
     victim.process.resume()
-    return Bite([victim.pid], hands)
+    return Bite(pids, hands)
 
 
 KIND = FaultKind("terminate_worker", "terminated", _begin)

@@ -46,4 +46,4 @@ SCENARIO = Scenario(
     "A worker's link lets so little through that its heartbeats are late; it keeps its tasks.",
     ("DLV-01", "DLV-05", "DLV-06", "DLV-07", "RETRY-01"),
     _plan, _set_up, (heartbeats_late(), worked_under("starve_link", starts=HELD)),
-    needs_toxiproxy=True)
+    needs_toxiproxy=True, needs=("redis-schema",))

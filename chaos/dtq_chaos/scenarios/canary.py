@@ -28,4 +28,5 @@ def _afterwards(stage: Stage) -> None:
 SCENARIO = Scenario(
     "canary",
     "The harness itself deletes an accepted task: the judge must find it lost.",
-    ("DLV-01", "TASK-01"), _plan, _set_up, (task_deleted(),), _afterwards, expects="violated")
+    ("DLV-01", "TASK-01"), _plan, _set_up, (task_deleted(),), _afterwards, expects="violated",
+    needs=("redis-schema",))

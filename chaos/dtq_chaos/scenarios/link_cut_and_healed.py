@@ -51,4 +51,4 @@ SCENARIO = Scenario(
     "rejoins.",
     ("DLV-01", "DLV-05", "DLV-07", "DLV-08", "STATE-02", "RETRY-02"),
     _plan, _set_up, (others_went_on(during="cut_link"), took_new_work(after="cut_link")),
-    _afterwards, needs_toxiproxy=True)
+    _afterwards, needs_toxiproxy=True, needs=("redis-schema",))

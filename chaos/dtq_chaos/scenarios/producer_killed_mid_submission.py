@@ -45,4 +45,5 @@ SCENARIO = Scenario(
     "producer_killed_mid_submission",
     "A producer is killed between a submission and its answer: that one is unknown, none is lost.",
     ("TASK-01", "DLV-01", "DLV-02", "DLV-09"),
-    _plan, _set_up, (killed_mid_submission(),), _afterwards, needs_toxiproxy=True)
+    _plan, _set_up, (killed_mid_submission(),), _afterwards, needs_toxiproxy=True,
+    needs=("status",))

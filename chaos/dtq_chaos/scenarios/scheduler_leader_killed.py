@@ -36,4 +36,4 @@ SCENARIO = Scenario(
     "scheduler_leader_killed",
     "The scheduler's leader is killed while retries and delayed tasks are about to fall due.",
     ("DLV-01", "DLV-02", "RETRY-01", "RETRY-02", "RETRY-03"),
-    _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS)
+    _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS, needs=("redis-schema",))

@@ -28,4 +28,5 @@ SCENARIO = Scenario(
     "submission_reply_lost",
     "The reply to a submission is lost; the client sends it again, and it is one task.",
     ("TASK-04", "DLV-01", "DLV-09"),
-    _plan, _set_up, (sent_twice(of="submission"),), _afterwards, needs_toxiproxy=True)
+    _plan, _set_up, (sent_twice(of="submission"),), _afterwards, needs_toxiproxy=True,
+    needs=("redis-schema",))

@@ -32,4 +32,4 @@ SCENARIO = Scenario(
     "worker_killed_hands_full",
     "A worker is killed with as many tasks in hand as it can hold; all of them run elsewhere.",
     ("DLV-01", "DLV-03", "DLV-05", "DLV-07", "RETRY-01", "RETRY-02"),
-    _plan, _set_up, (hands_full(),), _afterwards)
+    _plan, _set_up, (hands_full(),), _afterwards, needs=("redis-schema",))

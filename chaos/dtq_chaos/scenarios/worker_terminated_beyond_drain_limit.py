@@ -33,4 +33,4 @@ SCENARIO = Scenario(
     "A worker is asked to stop while a handler runs that outlasts its drain limit.",
     ("STOP-01", "STOP-04", "DLV-01", "DLV-05", "RETRY-02"),
     _plan, _set_up, (terminated_mid_handler(), beyond_drain_limit()), _afterwards,
-    drain_ms=DRAIN_LIMIT_MS)
+    drain_ms=DRAIN_LIMIT_MS, needs=("shutdown",))

@@ -47,8 +47,10 @@ CASES = (
           ("TASK-01", "DLV-01", "DLV-02", "DLV-09"), _accepted_tasks_are_there),
     Trial("conformance", "sent_again_is_one_task",
           "The same submission, sent again before and after the task ran, is one task.",
-          ("TASK-02", "DLV-01", "DLV-09"), _sent_again_is_one_task),
+          ("TASK-02", "DLV-01", "DLV-09"), _sent_again_is_one_task,
+          needs=("submission",)),
     Trial("conformance", "outside_the_limits_is_refused",
           "Submissions with a field outside its limits are refused and leave nothing.",
-          ("TASK-03", "DLV-01"), _outside_the_limits_is_refused),
+          ("TASK-03", "DLV-01"), _outside_the_limits_is_refused,
+          needs=("submission",)),
 )

@@ -57,7 +57,7 @@ def _stays_known(history: History, ledger: Ledger, task_id: str) -> None:
             return
         for field in ("task_type", "priority", "max_attempts"):
             asked, shown = accepted.request.get(field), look.answer.get(field)
-            if asked is not None and shown != asked:
+            if asked is not None and field in look.answer and shown != asked:
                 ledger.violated("TASK-01", task_id, f"Task {task_id} was submitted with {field} "
                                 f"{asked!r} and was shown with {shown!r} "
                                 f"{at(history, look.answered_ns)}.",
@@ -67,6 +67,9 @@ def _stays_known(history: History, ledger: Ledger, task_id: str) -> None:
 
 def _comes_to_an_end(history: History, ledger: Ledger, task_id: str) -> None:
     look = evidence.last_look(history, task_id)
+    if look is None and task_id in history.watches:
+        _is_witnessed_to_end(history, ledger, task_id, history.watches[task_id][-1])
+        return
     if look is None:
         ledger.unknown("DLV-01", task_id, f"No look at task {task_id} was answered: what became "
                        "of it cannot be told.")
@@ -86,6 +89,23 @@ def _comes_to_an_end(history: History, ledger: Ledger, task_id: str) -> None:
                     executions=[evidence.data(e) for e in history.executions.get(task_id, [])])
 
 
+def _is_witnessed_to_end(history: History, ledger: Ledger, task_id: str,
+                         watch: Operation) -> None:
+    """The same of a target that shows no tasks: its handlers' own lines must tell of an end."""
+    if evidence.ended_as_witnessed(history, task_id):
+        ledger.judged("DLV-01")
+        return
+    early = evidence.too_early(history, watch)
+    if early is not None:
+        ledger.unknown("DLV-01", task_id, f"Task {task_id} was not seen to end "
+                       f"{at(history, watch.answered_ns)}, but {early}.")
+        return
+    ledger.judged("DLV-01")
+    ledger.violated("DLV-01", task_id, story(history, task_id, watch),
+                    looked_ns=watch.answered_ns,
+                    executions=[evidence.data(e) for e in history.executions.get(task_id, [])])
+
+
 def story(history: History, task_id: str, look: Operation) -> str:
     """How a task was lost, from its acceptance to where it was seen last."""
     accepted = [o for o in history.submissions[task_id] if o.outcome == "ok"]
@@ -102,6 +122,10 @@ def story(history: History, task_id: str, look: Operation) -> str:
     else:
         began += " and was never started"
         missing = "no execution was witnessed"
+    if look.name == "watch":
+        again = "no further" if executions else "no"
+        return (f"{began}: {again} execution was witnessed until "
+                f"{at(history, look.answered_ns)[3:]}.")
     if not look.answer:
         return (f"{began}: the target does not know it any more "
                 f"{at(history, look.answered_ns)}, {missing}.")
@@ -153,7 +177,7 @@ def _was_executed(history: History, ledger: Ledger, task_id: str) -> None:
 
 
 def _outlives_its_holders(history: History, ledger: Ledger, task_id: str) -> None:
-    look = evidence.last_look(history, task_id)
+    look = evidence.last_word(history, task_id)
     executions = history.executions.get(task_id, [])
     lost = [(e, gone_ns) for e in executions
             if (gone_ns := evidence.lost_holder_ns(history, e)) is not None]
@@ -186,7 +210,8 @@ def _put_away(look: Operation, most: int | None) -> bool:
 def _not_again(history: History, ledger: Ledger, clause: str, task_id: str,
                look: Operation) -> None:
     early = evidence.too_early(history, look)
-    if early is not None and look.answer and not evidence.terminal(look):
+    unfinished = look.name == "watch" or (look.answer and not evidence.terminal(look))
+    if early is not None and unfinished:
         ledger.unknown(clause, task_id, f"Task {task_id} was not executed again after its holder "
                        f"died, but {early}.")
         return
