@@ -54,6 +54,7 @@ class Heartbeat:
                 self.tell()
         finally:
             self._stdin = None
+            self._hands.is_beating = False
             process.stdin.close()
         raise RuntimeError(f"the heartbeat's process ended with code {await process.wait()}")
 
@@ -77,6 +78,9 @@ class Heartbeat:
 
     async def _hear(self, beat: Beat) -> None:
         hands = self._hands
+        if not hands.is_beating:
+            hands.is_beating = True
+            hands.changed.set()
         holds = self._told.get(beat.number, [])
         self._told = {number: told for number, told in self._told.items()
                       if number >= beat.number}

@@ -187,9 +187,8 @@ def main() -> None:
     orders = msgspec.json.decode(lines.pop(0), type=Orders)
     connection = Connection(orders.address, orders.timeout_s)
     told = Told()
+    due = time.monotonic()  # at once, since the worker takes nothing before it hears a beat
     while True:
-        due = time.monotonic() + orders.interval_s * random.uniform(1 - orders.jitter,
-                                                                    1 + orders.jitter)
         while True:
             if lines:
                 told = msgspec.json.decode(lines[-1], type=Told)
@@ -198,6 +197,8 @@ def main() -> None:
             if left_s <= 0 and not lines:
                 break
         pipes.say(msgspec.json.encode(beat(connection, orders, told)))
+        due = time.monotonic() + orders.interval_s * random.uniform(1 - orders.jitter,
+                                                                    1 + orders.jitter)
 
 
 if __name__ == "__main__":

@@ -63,9 +63,10 @@ class Poller:
                 await self._doorbell(reply.last_ids)
 
     def _room(self) -> int:
-        """Free capacity; none while a task is in hand that runs alone."""
+        """Free capacity; none while a task is in hand that runs alone, and none while nothing
+        would renew a lease: a short one would end before the heartbeat's process has started."""
         hands = self._hands
-        if hands.alone:
+        if hands.alone or not hands.is_beating:
             return 0
         return hands.settings.worker_concurrency - len(hands.holds) - self._executor.overdue
 

@@ -48,7 +48,8 @@ class Hold:
 
 @dataclass(eq=False)
 class Hands:
-    """All that a worker process has in hand, shared by its duties."""
+    """All that a worker process has in hand, shared by its duties. `is_beating` tells whether the
+    process of the heartbeat is there to renew it."""
 
     settings: Settings
     keys: Keys
@@ -57,6 +58,7 @@ class Hands:
     holds: dict[tuple[int, str, int, str], Hold] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     draining: asyncio.Event = field(default_factory=asyncio.Event)
+    is_beating: bool = False
     processed: int = 0
     failed: int = 0
     retried: int = 0

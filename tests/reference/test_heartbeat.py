@@ -1,0 +1,47 @@
+"""The heartbeat's side in the worker: nothing is in hand that nothing would renew."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from dtq_conformance.lab import Lab
+from dtq_conformance.waiting import wait_for
+
+from tests.reference.engine import Engine
+from tests.reference.processes import LIMIT_S, TIMING, wait_for_status
+
+LATE = "#!/bin/sh\nuntil test -e '{gate}'; do sleep 0.01; done\nexec '{python}' \"$@\"\n"
+"""A Python that starts once a file is there."""
+
+WORKER = """
+import sys, types
+import dtq_reference.heartbeat as heartbeat
+from dtq_reference.cli import main
+heartbeat.sys = types.SimpleNamespace(executable=sys.argv.pop(1))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_worker_takes_nothing_before_its_heartbeat_beats(
+        lab: Lab, engine: Engine, tmp_path: Path) -> None:
+    gate, late = tmp_path / "gate", tmp_path / "late-python"
+    late.write_text(LATE.format(gate=gate, python=sys.executable))
+    late.chmod(0o700)
+    task_id = engine.submit(task_type="probe_task", payload={"steps": []})
+    later = engine.submit(task_type="probe_task", payload={"steps": []}, delay_ms=500)
+    worker = lab.start(
+        f"late-{task_id[:8]}", [sys.executable, "-c", WORKER, str(late), "worker", "run"],
+        role="worker", environment={
+            **TIMING, "DTQ_REDIS_URL": engine.settings.redis_url, "DTQ_WITNESS": str(lab.witness),
+            "DTQ_KEY_PREFIX": engine.keys.prefix, "DTQ_WORKER_ID": "late"})
+    wait_for(lambda: "is ready" in worker.log.read_text(), reason="the worker", limit_s=LIMIT_S)
+    wait_for_status(engine, later, "queued", "running", "succeeded")
+    opened_ns = time.monotonic_ns()
+    gate.touch()
+    wait_for_status(engine, task_id, "succeeded")
+    (started,) = [line for line in lab.witness_lines()
+                  if (line.task_id, line.event) == (task_id, "start")]
+    assert started.at_ns > opened_ns
+    worker.kill()
