@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from dtq_conformance import history, recovery
+from dtq_conformance.audit import audit
 from dtq_conformance.bench import Bench
 from dtq_conformance.history import Header, History, Mark, Timing
 from dtq_conformance.judging import judge_history
@@ -129,8 +130,10 @@ def carry_out(trial: Trial, kind: TargetKind, options: Options, begun: Begun,
         seed=options.seed, began_at=begun.at, began_ns=begun.at_ns,
         with_faults=options.with_faults, timing=bench.timing, clauses=list(trial.clauses),
         versions=_versions(), repeat=options.repeat, expects=trial.expects)
+    keys = [audit(bench.keyspace.client, bench.keyspace.prefix)] \
+        if "redis-schema" in kind.claims else []
     return History(header, (*bench.records, *lab.witness_lines(), *lab.process_records(),
-                            *lab.pace()))
+                            *lab.pace(), *keys))
 
 
 def save(trial: Trial, found: History, folder: Path) -> Run:

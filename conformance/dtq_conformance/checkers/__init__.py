@@ -9,6 +9,7 @@ from dtq_conformance.checkers import (
     drained_on_stop,
     duplicates_justified,
     nothing_invented,
+    nothing_left_behind,
     nothing_lost,
     one_holder_at_a_time,
     one_terminal_state,
@@ -27,5 +28,6 @@ CHECKERS: dict[str, Check] = {
     "drained_on_stop": drained_on_stop.check,
     "strict_priority": strict_priority.check,
     "retry_delays_in_envelope": retry_delays_in_envelope.check,
+    "nothing_left_behind": nothing_left_behind.check,
 }
 """Every checker by its name."""

@@ -1,0 +1,17 @@
+"""Acknowledges an entry and leaves it in its stream."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    for script in ("settle", "take"):
+        rewrite(script, "  redis.call('XDEL', stream, entry_id)\n", "")
+
+
+DEFECT = Defect(
+    "acknowledges_without_deleting",
+    "Acknowledges an entry and leaves it in its stream.",
+    caught_by=("nothing_left_behind",), also=(),
+    put_in=_put_in)
