@@ -27,6 +27,7 @@ MAY_IMPORT = {"reference": (), "conformance": (), "chaos": ("conformance",),
               "load": ("conformance",), "reports": ("conformance",)}
 """Whose packages a room imports beside its own. The engine's name falls in these files alone:"""
 MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
+                     "conformance/dtq_conformance/targets/defect.py",
                      "conformance/dtq_conformance/targets/broken/")
 REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
                                 "justification", "recovery", "exits", "target.TERMINAL"})
@@ -268,7 +269,7 @@ def test_a_forbidden_word_is_found(line: str) -> None:
 def test_the_list_in_init_equals_the_folder(folder: str) -> None:
     init = ROOT / folder / "__init__.py"
     assert init.exists(), f"{folder} has no __init__.py with the list of its files"
-    files_here = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
+    files_here = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__", "__main__"}
     assert files_here == listed(ast.parse(init.read_text()), files_here), (
         f"{folder}: the files and the list in __init__.py differ")
 
@@ -277,10 +278,13 @@ def listed(tree: ast.Module, stems: set[str]) -> set[str]:
     """The names in the one list of an `__init__.py`: strings, or modules that it holds.
 
     The list is the first collection that is assigned at the top level: a tuple, a list, or a dict,
-    whose values count. `module.check` and `checks.module` both name `module`.
+    whose values count. `module.check` and `checks.module` both name `module`. Of a dict that is
+    made of the modules in a tuple, `{… for module in (a, b)}`, the tuple counts.
     """
     for node in tree.body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.DictComp):
+            value = value.generators[0].iter
         if isinstance(value, ast.Dict):
             return {spelled(entry, stems) for entry in value.values}
         if isinstance(value, ast.Tuple | ast.List):
@@ -303,6 +307,8 @@ def spelled(entry: ast.expr, stems: set[str]) -> str:
     ("X: tuple[str, ...] = (a.CASE, b.CASE)", {"a", "b"}),
     ("X = ('a', 'gone')", {"a", "gone"}),
     ("from x import a, b\nX = (a,)", {"a"}),
+    ("from x import a, b\nX = {m.CASE.name: m.CASE for m in (a, b)}", {"a", "b"}),
+    ("from x import a\nX = {c.name: c for m in (a,) for c in m.CASES}", {"a"}),
 ])
 def test_a_list_is_read_as_it_is_written(text: str, expected: set[str]) -> None:
     assert listed(ast.parse(text), {"a", "b"}) == expected

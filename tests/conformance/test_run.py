@@ -308,9 +308,10 @@ def jobs_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
 def test_a_trial_alone_has_the_seed_that_was_asked_for(jobs_of: Callable[..., list[Job]],
                                                        tmp_path: Path) -> None:
     (job,) = jobs_of("a")
-    assert job.argv == [sys.executable, "-m", "dtq_conformance", "case", "a", "--target",
-                        "reference", "--broker", "embedded", "--out", str(tmp_path),
-                        "--seed", "7"]
+    assert job.argv[0] == sys.executable
+    assert job.argv[job.argv.index("-m"):] == [
+        "-m", "dtq_conformance", "case", "a", "--target", "reference", "--broker", "embedded",
+        "--out", str(tmp_path), "--seed", "7"]
 
 
 def test_several_trials_have_seeds_of_their_own(jobs_of: Callable[..., list[Job]]) -> None:
