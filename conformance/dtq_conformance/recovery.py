@@ -8,14 +8,14 @@ producer's death, are no kills here.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from dtq_conformance import evidence
-from dtq_conformance.history import History, Life
+from dtq_conformance.history import Execution, History, Life
 
 FILE = "recovery.json"
 
@@ -47,10 +47,9 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 def recoveries(history: History) -> list[Recovery]:
     """One for each kill, ordered by time. Workers killed by one fault are one kill."""
     kills = _kills(history)
-    ends = sorted(e.end_ns for executions in history.executions.values() for e in executions
-                  if e.outcome == "ok" and e.end_ns is not None)
+    executions = [e for each in history.executions.values() for e in each]
     instants = [at_ns for at_ns, _ in kills]
-    return [_measure(history, at_ns, lives, ends, next_ns)
+    return [_measure(history, at_ns, lives, executions, next_ns)
             for (at_ns, lives), next_ns in zip(kills, [*instants[1:], None], strict=False)]
 
 
@@ -80,14 +79,17 @@ def _sent_ns(history: History, life: Life, exit_ns: int) -> int:
                            and life.start_ns <= spell.from_ns <= exit_ns)])
 
 
-def _measure(history: History, at_ns: int, lives: list[Life], ends: Sequence[int],
+def _measure(history: History, at_ns: int, lives: list[Life], executions: list[Execution],
              next_ns: int | None) -> Recovery:
+    """What a victim still completes between the sending of the kill and its death does not count
+    as what came after it."""
     window_ns = history.header.timing.lease_ms * evidence.MS // WINDOWS_IN_A_LEASE
-    executions = [e for each in history.executions.values() for e in each]
     from_ns = max(at_ns - window_ns, min((e.start_ns for e in executions), default=at_ns))
-    before = bisect_left(ends, at_ns) - bisect_left(ends, from_ns)
+    ended = sorted((e.end_ns, evidence.life(history, e) in lives) for e in executions
+                   if e.outcome == "ok" and e.end_ns is not None)
+    before = sum(from_ns <= end_ns < at_ns for end_ns, _ in ended)
     rate_per_s = before / (at_ns - from_ns) * 1e9 if at_ns > from_ns else 0.0
-    after = ends[bisect_right(ends, at_ns):]
+    after = [end_ns for end_ns, by_victim in ended if end_ns > at_ns and not by_victim]
     steady_ns = _steady_ns(after, at_ns, window_ns, rate_per_s, next_ns)
     return Recovery(
         at_ms=_ms(at_ns - history.header.began_ns), workers=tuple(life.name for life in lives),

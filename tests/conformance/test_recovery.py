@@ -101,6 +101,13 @@ def test_workers_killed_by_one_fault_are_one_kill() -> None:
     assert found.at_ms == 500.0
 
 
+def test_what_the_victim_completes_while_the_kill_is_on_its_way_came_before_it() -> None:
+    (found,) = measured(born(1, 2), work(0, 20), ran(960, 1005, by=1),
+                        fault("killed", 1000, 1010, worker=1), killed(1, 1010),
+                        work(1500, 1, by=2))
+    assert found.first_completion_ms == 550.0
+
+
 def test_a_second_kill_ends_the_search_for_the_first_one_s_steady_rate() -> None:
     first, second = measured(born(1, 2, 3), work(0, 20), killed(1, 1000), killed(2, 1200),
                              work(1300, 20, by=3))

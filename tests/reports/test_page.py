@@ -130,7 +130,8 @@ def test_the_pictures_lie_beside_the_page_and_are_pngs_of_the_run(written: Writt
     assert {path.name for path in written.pngs} == {
         *(f"{run}-{plot}.png" for run in ("held-0007", "violated-0007", "canary-0007", "burst-0007")
           for plot in ("timeline_by_worker", "executions_per_task")),
-        "burst-0007-starts_by_priority.png"}
+        *(f"burst-0007-{plot}.png" for plot in ("latency_over_time", "recovery_after_kills",
+                                                "start_order", "starts_by_priority"))}
     for path in written.pngs:
         assert path.parent == written.page.parent
         assert path.read_bytes().startswith(b"\x89PNG")

@@ -24,9 +24,9 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    bench = stage.bench
-    bench.submit_many(TASKS, {"sleep": 40}, label="load")
-    bench.start_workers(WORKERS, CONCURRENCY)
+    """All workers begin at the same moment, so that all have work in hand when they are killed."""
+    with stage.standing_by(WORKERS, CONCURRENCY):
+        stage.bench.submit_many(TASKS, {"sleep": 40}, label="load")
 
 
 def _afterwards(stage: Stage) -> None:

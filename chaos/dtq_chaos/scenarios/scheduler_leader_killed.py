@@ -14,7 +14,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
 LOCK_MS = 10_000
-FLAKY = 6
+FLAKY, CONCURRENCY = 6, 16
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -23,9 +23,13 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
+    """Both workers fill their hands first: who has worked is known to have been there when what
+    the leader leaves behind falls due."""
     bench = stage.bench
-    for worker in bench.start_workers(2, FLAKY):
-        bench.await_ready(worker)
+    with stage.standing_by(2, CONCURRENCY):
+        bench.submit_many(2 * CONCURRENCY, {"sleep": 200}, label="first")
+    stage.await_quietly(lambda: len(bench.witnessed("end", "first")) >= 2 * CONCURRENCY,
+                        reason="both workers to have worked")
     for delay_ms in range(2_000, 3_200, 200):
         bench.submit({"sleep": 20}, label="delayed", delay_ms=delay_ms)
     bench.submit_many(FLAKY, {"sleep": 50}, {"fail": "retryable", "until_attempt": 1},
@@ -35,5 +39,5 @@ def _set_up(stage: Stage) -> None:
 SCENARIO = Scenario(
     "scheduler_leader_killed",
     "The scheduler's leader is killed while retries and delayed tasks are about to fall due.",
-    ("DLV-01", "DLV-02", "RETRY-01", "RETRY-02", "RETRY-03"),
+    ("DLV-01", "DLV-02", "RETRY-01", "RETRY-02", "RETRY-03", "RETRY-05", "SCHED-01", "SCHED-02"),
     _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS, needs=("redis-schema",))
