@@ -8,20 +8,25 @@ from dtq_conformance.targets.broken import (
     acknowledges_on_receipt,
     acknowledges_unstarted_on_stop,
     acknowledges_without_deleting,
+    beats_with_payloads,
     does_not_count_redelivery,
     enqueues_a_copy,
     forgets_the_dead_letter,
     ignores_priorities,
     leaves_the_schedule_member,
+    locks_for_ever,
     never_expires_tasks,
     never_renews,
+    never_says_hello_again,
     promotes_early,
+    renews_one_by_one,
     retries_without_delay,
     retries_without_growth,
     retries_without_jitter,
     schedules_retry_in_two_steps,
     serves_redelivered_first,
     settles_without_fencing,
+    submits_in_two_steps,
     takes_live_leases,
     takes_one_of_each_level,
 )
@@ -29,11 +34,12 @@ from dtq_conformance.targets.defect import Defect, kind_of
 
 DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     absorbs_second_redelivery, acknowledges_on_receipt, acknowledges_unstarted_on_stop,
-    acknowledges_without_deleting, does_not_count_redelivery, enqueues_a_copy,
-    forgets_the_dead_letter, ignores_priorities, leaves_the_schedule_member, never_expires_tasks,
-    never_renews, promotes_early, retries_without_delay, retries_without_growth,
-    retries_without_jitter, schedules_retry_in_two_steps, serves_redelivered_first,
-    settles_without_fencing, takes_live_leases, takes_one_of_each_level)}
+    acknowledges_without_deleting, beats_with_payloads, does_not_count_redelivery,
+    enqueues_a_copy, forgets_the_dead_letter, ignores_priorities, leaves_the_schedule_member,
+    locks_for_ever, never_expires_tasks, never_renews, never_says_hello_again, promotes_early,
+    renews_one_by_one, retries_without_delay, retries_without_growth, retries_without_jitter,
+    schedules_retry_in_two_steps, serves_redelivered_first, settles_without_fencing,
+    submits_in_two_steps, takes_live_leases, takes_one_of_each_level)}
 
 
 def load(name: str) -> TargetKind:

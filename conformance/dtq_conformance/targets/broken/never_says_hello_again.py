@@ -1,0 +1,23 @@
+"""Says hello once: a worker that Redis has forgotten since lives on and takes nothing more."""
+
+from __future__ import annotations
+
+from dtq_reference.worker import Worker
+
+from dtq_conformance.targets.defect import Defect
+
+
+def _put_in() -> None:
+    register = Worker.register
+
+    async def register_once(self: Worker, *, again: bool) -> str:
+        return "absent" if again else await register(self, again=False)
+
+    Worker.register = register_once  # type: ignore[method-assign]
+
+
+DEFECT = Defect(
+    "never_says_hello_again",
+    "Says hello once: a worker that Redis has forgotten since lives on and takes nothing more.",
+    caught_by=("nothing_lost",), also=(),
+    put_in=_put_in)

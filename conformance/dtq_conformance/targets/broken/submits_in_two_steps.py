@@ -1,0 +1,44 @@
+"""Writes a submitted task first, and its entry in a second step of the client's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dtq_reference.queue import Queue
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+FIELDS = ("task_id", "queue", "task_type", "payload", "attempt", "max_attempts", "priority",
+          "timeout_ms")
+ENQUEUE = """
+local fields, values = {'idempotency_key', ''}, redis.call('HMGET', KEYS[1], unpack(ARGV))
+if redis.call('HGET', KEYS[1], 'status') ~= 'queued' then return end
+if redis.call('HEXISTS', KEYS[1], 'entry_id') == 1 then return end
+for place, name in ipairs(ARGV) do
+  fields[#fields + 1] = name
+  fields[#fields + 1] = values[place]
+end
+redis.call('HSET', KEYS[1], 'entry_id', redis.call('XADD', KEYS[2], '*', unpack(fields)))
+"""
+
+
+def _put_in() -> None:
+    rewrite("submit", "if status == 'queued' then", "if status == 'queued' and false then")
+    rewrite("submit", "\nelse\n  redis.call('ZADD'", "\nelseif status == 'pending' then\n"
+            "  redis.call('ZADD'")
+    submit = Queue.submit
+
+    def submit_and_enqueue(self: Queue, **fields: Any) -> tuple[str, str]:
+        task_id, state = submit(self, **fields)
+        stream = self.keys.stream(fields.get("queue", "default"), fields.get("priority", 5))
+        self._transport.redis.eval(ENQUEUE, 2, self.keys.task_prefix + task_id, stream, *FIELDS)
+        return task_id, state
+
+    Queue.submit = submit_and_enqueue  # type: ignore[method-assign]
+
+
+DEFECT = Defect(
+    "submits_in_two_steps",
+    "Writes a submitted task first, and its entry in a second step of the client's.",
+    caught_by=("nothing_lost",), also=(),
+    put_in=_put_in)
