@@ -73,7 +73,6 @@ class Bench:
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
         self._last_look: dict[str, dict[str, Any]] = {}
-        self._recovery_ms = timing.recovery_ms
 
     def close(self) -> None:
         """Let go of connections."""
@@ -276,7 +275,7 @@ class Bench:
         """
         waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
                         if self._last_look.get(task_id, {}).get("status") not in TERMINAL)
-        limit_ns = round((self._recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
+        limit_ns = round((self.timing.recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
         began_ns = time.monotonic_ns()
 
         def over() -> bool:

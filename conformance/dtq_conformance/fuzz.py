@@ -26,7 +26,7 @@ from dtq_conformance.history import Timing
 from dtq_conformance.lab import Lab, interruptible
 from dtq_conformance.player import CONCURRENCY, WORKERS, Player
 from dtq_conformance.run import add_trial_arguments, input_faults, number_from_1
-from dtq_conformance.state_machine import Life, TaskLife
+from dtq_conformance.state_machine import Life, TaskLife, recovery_more_ms
 from dtq_conformance.target import TargetKind, load_target
 from dtq_conformance.trial import Begun, Options, Run, Trial, begin, carry_out
 
@@ -159,6 +159,9 @@ def _run(life: Life, kind: TargetKind, options: Options, bed: Bed) -> Run:
     """Play one life on a bed that is ready, save its history, judge it."""
     each = Trial("conformance", NAME, "; ".join(str(step) for step in life), CLAUSES,
                  lambda bench: Player(bench).play(life))
+    timing = bed.bench.timing
+    bed.bench.timing = msgspec.structs.replace(
+        timing, recovery_ms=timing.recovery_ms + recovery_more_ms(life))
     with bed.cleanup:
         history = carry_out(each, kind, options, bed.begun, bed.bench)
     return trial.save(each, history, bed.begun.folder)

@@ -20,15 +20,22 @@ HOLDS = 2
 """So many attempts of a holding task hold; the next ends at once."""
 MOST_TASKS = 6
 
+LEADER_MS = 10_000
+"""What the death of the scheduler's leader may add to a wait in the schedule."""
+
 
 @dataclass(frozen=True)
 class Sort:
-    """A sort of task: what its handler does, how it is submitted, and the words for it."""
+    """A sort of task: what its handler does, how it is submitted, and the words for it.
+
+    `holds` counts the attempts that hold; `is_scheduled` tells whether it ever waits for a time.
+    """
 
     words: str
     steps: tuple[dict[str, Any], ...] = ()
     fields: dict[str, Any] = field(default_factory=dict)
     holds: int = 0
+    is_scheduled: bool = False
 
 
 _HOLD = ({"sleep": HOLD_MS, "until_attempt": HOLDS},)
@@ -38,12 +45,12 @@ SORTS: dict[str, Sort] = {
     "holding": Sort(f"whose first {HOLDS} attempts hold for {HOLD_MS} ms", _HOLD, holds=HOLDS),
     "holding_its_last": Sort(f"with {HOLDS} attempts, which hold for {HOLD_MS} ms", _HOLD,
                              {"max_attempts": HOLDS}, holds=HOLDS),
-    "delayed": Sort("which is due in 200 ms", fields={"delay_ms": 200}),
+    "delayed": Sort("which is due in 200 ms", fields={"delay_ms": 200}, is_scheduled=True),
     "failing": Sort("whose first attempt fails and is worth a retry",
-                    ({"fail": "retryable", "until_attempt": 1},)),
+                    ({"fail": "retryable", "until_attempt": 1},), is_scheduled=True),
     "hopeless": Sort("which fails permanently", ({"fail": "permanent"},)),
     "spent": Sort("with 2 attempts, which both fail and are worth a retry",
-                  ({"fail": "retryable"},), {"max_attempts": 2}),
+                  ({"fail": "retryable"},), {"max_attempts": 2}, is_scheduled=True),
 }
 """The sorts, the simplest first: shrinking goes that way."""
 
@@ -100,6 +107,14 @@ class Wait:
 
 Step = Submit | SubmitAgain | KillHolder | StopHolder | Wait
 Life = tuple[Step, ...]
+
+
+def recovery_more_ms(life: Life) -> int:
+    """What the contract allows a target for this life beyond its recovery time: a worker that is
+    befallen may be the scheduler's leader, and then whatever waits for its time waits longer."""
+    befallen = any(isinstance(step, KillHolder | StopHolder) for step in life)
+    scheduled = any(isinstance(step, Submit) and SORTS[step.sort].is_scheduled for step in life)
+    return LEADER_MS if befallen and scheduled else 0
 
 
 class TaskLife(RuleBasedStateMachine):
