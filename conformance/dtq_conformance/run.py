@@ -224,7 +224,7 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="reference", metavar="TARGET",
                         help="reference, broken:NAME, or module:attribute (default reference)")
     parser.add_argument("--broker", default="embedded", metavar="BROKER",
-                        help="embedded, path, or redis://… (default embedded)")
+                        help="embedded, path, docker:IMAGE, or redis://… (default embedded)")
     _add_out(parser)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31),
                         help="the seed of all that is random (default: drawn)")

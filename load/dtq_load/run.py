@@ -47,7 +47,7 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="reference", metavar="TARGET",
                         help="reference, broken:NAME, or module:attribute (default reference)")
     parser.add_argument("--broker", default="embedded", metavar="BROKER",
-                        help="embedded, path, or redis://… (default embedded)")
+                        help="embedded, path, docker:IMAGE, or redis://… (default embedded)")
     parser.add_argument("--out", type=Path, default=default_out(), metavar="FOLDER",
                         help="where run folders are written (default %(default)s)")
     parser.add_argument("--seed", type=int, help="the seed of all that is random (default: drawn)")

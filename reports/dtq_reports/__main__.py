@@ -30,6 +30,9 @@ def _report(argv: Sequence[str]) -> int:
                         help="where to write the page (default: RUN/report)")
     parser.add_argument("--summary", action="store_true",
                         help="print a table of the runs and the answer above the page's path")
+    parser.add_argument("--markdown", action="store_true",
+                        help="print the answer and the table as Markdown instead of the path, "
+                             "for the page of a CI job")
     parser.add_argument("--json", action="store_true",
                         help="print the page's path, the status and the runs as JSON")
     arguments = parser.parse_args(argv)
@@ -42,6 +45,9 @@ def _report(argv: Sequence[str]) -> int:
         print(json.dumps({
             "page": str(written.page), "pngs": [str(path) for path in written.pngs],
             "status": written.status, "runs": [summary.as_data(run) for run in runs]}, indent=2))
+        return CONFORMS
+    if arguments.markdown:
+        print(summary.markdown(folder))
         return CONFORMS
     if arguments.summary:
         summary.print_summary(folder)

@@ -13,8 +13,10 @@ from tests.reference.engine import LEASE_S, Engine
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("logs")) as lab:
+def lab(request: pytest.FixtureRequest,
+        tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    broker: str = request.config.getoption("--engine-broker")
+    with Lab(tmp_path_factory.mktemp("logs"), broker=broker) as lab:
         with lab.broker.connect() as client:
             wait_for(lambda: client.info("server")["uptime_in_seconds"] >= LEASE_S,
                      reason="the server to be older than a lease", limit_s=20)

@@ -44,6 +44,16 @@ def test_latest_takes_the_newest_run_under_the_results(
     assert out.splitlines()[-1] == str(tmp_path / "newest" / "report" / "report.html")
 
 
+def test_markdown_is_printed_instead_of_the_path_and_the_page_is_written_all_the_same(
+        held: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(held.folder), "--markdown", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("**Was anything lost? No.**")
+    assert "| status | trial |" in out
+    assert "report.html" not in out
+    assert (tmp_path / "report.html").is_file()
+
+
 @pytest.mark.parametrize(("arguments", "complaint"), [
     (["absent"], "There is no folder absent"),
     ([], "the following arguments are required: RUN"),
