@@ -22,5 +22,6 @@ def _put_in() -> None:
 
 DEFECT = Defect(
     "enqueues_a_copy", "Enqueues each submission a second time, under another id.",
-    caught_by=("nothing_invented",), also=("dead_letters_complete", "duplicates_justified"),
+    caught_by=("nothing_invented",),
+    also=("dead_letters_complete", "duplicates_justified", "nothing_left_behind", "nothing_lost"),
     put_in=_put_in)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from typing import Any
 
 from dtq_reference.settler import Settler
@@ -23,7 +24,8 @@ def _put_in() -> None:
             if outcome.retryable and outcome.taken.attempt < outcome.taken.max_attempts:
                 if outcome.taken.attempt == 1:
                     os.kill(os.getpid(), signal.SIGKILL)
-                await redis.zadd(schedule, {outcome.taken.task_id: 0})
+                due_ms = round(time.time() * 1000) + outcome.delay_ms
+                await redis.zadd(schedule, {outcome.taken.task_id: due_ms})
 
     Settler._settle = settle_and_schedule  # type: ignore[method-assign]
 
