@@ -194,7 +194,8 @@ def _bed(kind: TargetKind, options: Options, description: str) -> Bed:
         lab.broker.description = description
         bench = Bench(lab, kind, _timing(kind), options.seed)
         cleanup.callback(bench.close)
-        bench.start_workers(WORKERS, CONCURRENCY)
+        for worker in bench.start_workers(WORKERS, CONCURRENCY):
+            bench.await_ready(worker)
         return Bed(begun, bench, cleanup.pop_all())
 
 
