@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from dtq_chaos.fault import Bite, FaultKind, Stage
 from dtq_chaos.schedule import Entry
 
@@ -12,6 +14,8 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     """Stop them all for the moment that it takes to see what they have in hand, then kill them."""
     del entry
     victims = stage.bench.living()
+    for victim in victims:  # all at once; then see each stand still, which takes its time
+        victim.process.send(signal.SIGSTOP, asked="stop")
     for victim in victims:
         victim.process.stop()
     hands = [stage.hands(victim) for victim in victims]
