@@ -125,8 +125,8 @@ class Player:
         under_way = [line for line in lines if line.event == "start"
                      and (line.attempt, line.pid) not in ended
                      and (task_id, line.attempt) not in self._befallen]
-        held = [(self._bench.worker_of(line.pid), line) for line in under_way]
-        return [(worker, line) for worker, line in held if worker.process.alive]
+        living = {worker.pid: worker for worker in self._bench.living()}
+        return [(living[line.pid], line) for line in under_way if line.pid in living]
 
     def _is_past(self, task: int, attempt: int) -> bool:
         """Whether a later attempt of the task was started, or none will be."""
@@ -137,7 +137,7 @@ class Player:
 
     def _is_over(self, task_id: str) -> bool:
         view = self._bench.look(task_id, always=False)
-        return view is None or view.status in TERMINAL
+        return view is not None and view.status in TERMINAL
 
     def _await(self, condition: Callable[[], bool]) -> None:
         """Wait for what a broken target may never do, for as long as a target may take."""
