@@ -1,7 +1,8 @@
 """A worker is asked to stop when it has taken eight tasks and does not know it yet.
 
 What the broker answers is 500 ms on its way, so the SIGTERM certainly falls between take and
-start: all eight come back with their attempt unspent.
+start: all eight come back with their attempt unspent, and wait in order with forty others for a
+worker that takes one at a time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dtq_chaos.schedule import Entry, When
 
 TASKS = 8
 LATENCY_MS = 500
+EXIT_LIMIT_S = 20.0
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -28,17 +30,22 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 def _set_up(stage: Stage) -> None:
     bench = stage.bench
-    bench.submit_many(TASKS, {"sleep": 50}, label="taken", max_attempts=1)
+    for level in range(TASKS):
+        bench.submit({"sleep": 50}, label="taken", max_attempts=1, priority=level)
     bench.start_worker(TASKS, broker_url=stage.url_of("worker-1"))
 
 
 def _afterwards(stage: Stage) -> None:
-    stage.bench.start_worker(TASKS)
+    bench = stage.bench
+    bench.workers[0].process.wait(EXIT_LIMIT_S)
+    for _ in range(40):
+        bench.submit(priority=bench.random.randrange(10))
+    bench.start_worker(1)
 
 
 SCENARIO = Scenario(
     "worker_terminated_between_take_and_start",
     "A worker is asked to stop when it has taken eight tasks and does not know it yet.",
-    ("STOP-01", "STOP-03", "DLV-01", "RETRY-01"),
+    ("STOP-01", "STOP-03", "DLV-01", "RETRY-01", "PRIO-02"),
     _plan, _set_up, (taken_and_not_started(count=TASKS),), _afterwards, needs_toxiproxy=True,
     needs=("redis-schema",))
