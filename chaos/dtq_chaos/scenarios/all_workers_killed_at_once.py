@@ -24,9 +24,12 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """All workers begin at the same moment, so that all have work in hand when they are killed."""
+    """All workers begin at the same moment, and no two tasks take equally long, so that all have
+    work in hand whenever they are killed."""
+    bench = stage.bench
     with stage.standing_by(WORKERS, CONCURRENCY):
-        stage.bench.submit_many(TASKS, {"sleep": 40}, label="load")
+        for _ in range(TASKS):
+            bench.submit({"sleep": bench.random.randrange(20, 61)}, label="load")
 
 
 def _afterwards(stage: Stage) -> None:
