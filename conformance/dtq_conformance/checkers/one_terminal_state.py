@@ -131,7 +131,7 @@ def _changes_nothing(history: History, ledger: Ledger, task_id: str, old: Execut
 
 
 def _gave_up(history: History, look: Operation, new: Execution) -> bool:
-    """True if the task ended without its last holder, which was lost: that is no trace of others."""
+    """True if the task ended without its last holder, which was lost: no trace of another."""
     return (look.answer.get("error_class") == "WorkerLost"
             and befell(history, new, look.answered_ns) is not None)
 
