@@ -177,7 +177,7 @@ def test_keys_that_could_not_be_removed_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("spec", "sentence"), [
-    ("rabbitmq", "There is no broker 'rabbitmq'. Known are embedded, path, redis://"),
+    ("rabbitmq", "There is no broker 'rabbitmq'. Known are embedded, path, docker:IMAGE, redis://"),
     ("redis://127.0.0.1:1/0", "The broker at 127.0.0.1:1 cannot be reached: "),
     ("redis://:secret@127.0.0.1:1/0", "The broker at 127.0.0.1:1 cannot be reached: "),
     ("redis://127.0.0.1:port/0", "The broker's URL is malformed: "),

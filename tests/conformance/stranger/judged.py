@@ -15,7 +15,7 @@ def probe_task(job_id, arguments):
 class Tiny:
     name = "tinyqueue"
     claims = frozenset({"delivery"})
-    recovery_ms = 2000
+    recovery_ms = 5000
 
     def open(self, site):
         return TinyAtSite(site)
