@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,7 @@ def describe_context(payload: dict[str, Any], ctx: TaskContext) -> Any:
 @task("wait_and_block")
 async def wait_and_block(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Hold up the event loop until the file `until` appears."""
-    while not Path(payload["until"]).exists():
-        time.sleep(0.01)
+    wait_for(Path(payload["until"]).exists, reason="a file", limit_s=LIMIT_S)
     return {"attempt": ctx.attempt}
 
 
