@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from dtq_conformance.run import Ended
+    from dtq_conformance.scheduler import Ended
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

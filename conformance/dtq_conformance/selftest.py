@@ -23,14 +23,8 @@ from dtq_conformance import exits, history, terminal
 from dtq_conformance.cases import CASES
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.exits import InputError
-from dtq_conformance.run import (
-    Ended,
-    Job,
-    add_run_arguments,
-    known_names,
-    seeds,
-    side_by_side,
-)
+from dtq_conformance.run import add_run_arguments, known_names, seeds
+from dtq_conformance.scheduler import Ended, Job, side_by_side
 from dtq_conformance.targets.broken import DEFECTS
 
 REFERENCE = "reference"

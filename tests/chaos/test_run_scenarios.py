@@ -15,7 +15,8 @@ from dtq_chaos.run_scenarios import not_run
 from dtq_chaos.scenarios import SCENARIOS
 from dtq_conformance.exits import CONFORMS, INPUT, UNKNOWN, VIOLATED, in_ci
 from dtq_conformance.history import Fault, read
-from dtq_conformance.run import Ended, exit_code
+from dtq_conformance.run import exit_code
+from dtq_conformance.scheduler import Ended
 from dtq_conformance.verdict import RunVerdict
 
 from tests.conformance import scheduled

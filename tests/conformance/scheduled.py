@@ -9,12 +9,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
+from dtq_conformance.verdict import RunVerdict, Status
 from dtq_conformance.waiting import wait_for
 
 LIMIT_S = 60.0
+
+Expects = Literal["holds", "violated"]
 
 
 def run(module: str, *arguments: str, environment: dict[str, str] | None = None,
@@ -83,3 +86,10 @@ def _lives(process: psutil.Process) -> bool:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def verdict(status: Status, expects: Expects = "holds") -> RunVerdict:
+    return RunVerdict(run_id="r", room="chaos", trial="story", target="reference", broker="b",
+                      seed=7, status=status, sentence="This is what was found.", rows=(),
+                      convicted_by=("nothing_lost",) if status == "violated" else (),
+                      marks_missing=(), repeat="dtq-chaos run story --seed 7", expects=expects)

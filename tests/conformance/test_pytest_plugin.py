@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dtq_conformance.cases import CASES
 from dtq_conformance.pytest_plugin import told
-from dtq_conformance.run import Ended
+from dtq_conformance.scheduler import Ended
 from dtq_conformance.verdict import Finding, RunVerdict, Verdict
 
 COMMAND = ("pytest", "-p", "no:cacheprovider", "--pyargs", "dtq_conformance.pytest_cases")

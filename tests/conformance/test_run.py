@@ -5,46 +5,24 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import pytest
 from dtq_conformance import run
 from dtq_conformance.bench import TargetFault
 from dtq_conformance.broker import BrokerError
 from dtq_conformance.exits import InputError
 from dtq_conformance.lab import LabError
-from dtq_conformance.run import (
-    Ended,
-    Job,
-    code_of,
-    conclude,
-    exit_code,
-    input_faults,
-    known_names,
-    seeds,
-    side_by_side,
-    told,
-)
+from dtq_conformance.run import code_of, conclude, exit_code, input_faults, known_names, seeds
+from dtq_conformance.scheduler import Ended, Job, told
 from dtq_conformance.target import UnknownTarget
-from dtq_conformance.verdict import EXIT_CODE, RunVerdict, Status
-from dtq_conformance.waiting import WaitedTooLong, wait_for
+from dtq_conformance.verdict import EXIT_CODE, Status
+from dtq_conformance.waiting import WaitedTooLong
 
-from tests.conformance import scheduled
-
-Expects = Literal["holds", "violated"]
-
-
-def verdict(status: Status, expects: Expects = "holds") -> RunVerdict:
-    return RunVerdict(run_id="r", room="chaos", trial="story", target="reference", broker="b",
-                      seed=7, status=status, sentence="This is what was found.", rows=(),
-                      convicted_by=("nothing_lost",) if status == "violated" else (),
-                      marks_missing=(), repeat="dtq-chaos run story --seed 7", expects=expects)
+from tests.conformance.scheduled import Expects, verdict
 
 
 def ended(status: Status, expects: Expects = "holds", name: str = "story") -> Ended:
@@ -158,104 +136,6 @@ def test_the_table_names_the_folder_and_the_command_that_repeats_what_went_wrong
     assert "1 of 2 trials ended as they should, 1 not run" in told
 
 
-# Processes side by side -------------------------------------------------------------------------
-
-def shell(name: str, script: str) -> Job:
-    return Job(name, ["sh", "-c", script])
-
-
-def printing(name: str, folder: Path, code: int, found: RunVerdict) -> Job:
-    folder.mkdir(parents=True)
-    (folder / "verdict.json").write_bytes(msgspec.json.encode(found))
-    return shell(name, f"echo '{folder}'; exit {code}")
-
-
-def run_jobs(*jobs: Job, at_once: int = 4) -> list[Ended]:
-    return side_by_side(jobs, at_once=at_once, progress=False)
-
-
-def test_results_come_in_the_order_of_the_jobs_with_their_verdicts(tmp_path: Path) -> None:
-    first, second = verdict("holds"), verdict("violated")
-    jobs = [printing("first", tmp_path / "1", 0, first),
-            printing("second", tmp_path / "2", 1, second)]
-    slow = Job("first", ["sh", "-c", f"sleep 0.2; {jobs[0].argv[2]}"])
-    assert run_jobs(slow, jobs[1]) == [Ended("first", 0, tmp_path / "1", first),
-                                       Ended("second", 1, tmp_path / "2", second)]
-
-
-@pytest.mark.parametrize(("script", "code", "problem"), [
-    ("echo 'There is no such target.' >&2; exit 4", 4, "There is no such target."),
-    ("echo Traceback >&2; echo 'ValueError: no' >&2; exit 5", 5, "ValueError: no"),
-    ("exit 0", 5, "exit code 0"), ("exit 7", 5, "exit code 7"), ("kill -9 $$", 5, "exit code -9"),
-    ("echo /no/such/folder; exit 0", 5, "exit code 0"),
-    ("exit 130", 5, "ended after 120 s, or interrupted"),
-])
-def test_a_job_without_a_verdict_says_why(script: str, code: int, problem: str) -> None:
-    assert run_jobs(shell("job", script)) == [Ended("job", code, problem=problem)]
-
-
-def test_a_verdict_that_cannot_be_read_is_none(tmp_path: Path) -> None:
-    job = printing("job", tmp_path / "1", 0, verdict("holds"))
-    (tmp_path / "1" / "verdict.json").write_text("{}")
-    (found,) = run_jobs(job)
-    assert (found.verdict, found.exit_code) == (None, 5)
-
-
-def test_a_job_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "TRIAL_LIMIT_S", 0.1)
-    (found,) = run_jobs(shell("job", "exec sleep 600"))
-    assert (found.exit_code, found.verdict) == (5, None)
-
-
-def test_output_longer_than_a_pipe_does_not_block_a_job() -> None:
-    (found,) = run_jobs(shell("job", "yes | head -c 300000; yes | head -c 300000 >&2; exit 4"))
-    assert found.exit_code == 4
-
-
-def test_a_program_that_is_gone_is_raised_and_the_others_are_ended() -> None:
-    with pytest.raises(FileNotFoundError):
-        run_jobs(shell("long", "exec sleep 600"), Job("gone", ["no-such-command"]))
-
-
-def test_progress_is_a_line_for_each_job_where_there_is_no_terminal(
-        capsys: pytest.CaptureFixture[str]) -> None:
-    side_by_side([shell("one", "exit 4"), shell("two", "exit 4")], at_once=1, progress=True)
-    assert capsys.readouterr().err == ("1/2 one: no verdict: exit code 4\n"
-                                       "2/2 two: no verdict: exit code 4\n")
-
-
-def test_a_process_ends_in_good_order_when_its_parent_is_gone() -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", "import signal; from dtq_conformance.run import end_with_parent\n"
-         "end_with_parent(); print('up', flush=True); signal.pause()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stdout.readline() == b"up\n"
-    child.stdin.close()
-    assert child.wait(scheduled.LIMIT_S) == -signal.SIGTERM
-    child.stdout.close()
-
-
-@pytest.mark.slow
-def test_however_the_scheduler_is_ended_no_process_and_no_folder_is_left(tmp_path: Path) -> None:
-    ways: dict[str, tuple[signal.Signals, str, int]] = {
-        "deaf": (signal.SIGINT, "INT", 130), "terminated": (signal.SIGTERM, "", 130),
-        "killed": (signal.SIGKILL, "", -9)}
-    schedulers = {way: scheduled.begin(tmp_path / way, "dtq_conformance",
-                                       "a_long_handler_keeps_its_task", ignoring=ignoring)
-                  for way, (_, ignoring, _) in ways.items()}
-    for scheduler in schedulers.values():
-        scheduler.await_workers()
-    for way, (number, _, _) in ways.items():
-        schedulers[way].process.send_signal(number)
-    for way, (_, _, code) in ways.items():
-        _, errors = schedulers[way].process.communicate(timeout=scheduled.LIMIT_S)
-        assert (way, schedulers[way].process.returncode, errors) == (
-            way, code, "" if code < 0 else "Interrupted.\n")
-        schedulers[way].await_nothing_left()
-
-
 # What is asked ----------------------------------------------------------------------------------
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
@@ -323,15 +203,3 @@ def test_runs_that_cannot_be_written_anywhere_are_said_so_before_anything_runs(
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"Runs cannot be written to .*file"):
         jobs_of("a", out=tmp_path / "file")
-
-
-def test_a_job_that_is_started_while_all_are_ended_is_ended_too() -> None:
-    running = run.Running()
-    before = running.start(["sleep", "600"])
-    running.end()
-    after = running.start(["sleep", "600"])
-    wait_for(lambda: (before.poll(), after.poll()) == (-15, -15), reason="both to end",
-             limit_s=scheduled.LIMIT_S)
-    for process in (before, after):
-        process.communicate()
-        running.ended(process)

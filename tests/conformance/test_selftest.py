@@ -13,7 +13,7 @@ from dtq_conformance.__main__ import main
 from dtq_conformance.cases import CASES
 from dtq_conformance.exits import CONFORMS, INPUT, VIOLATED
 from dtq_conformance.history import write
-from dtq_conformance.run import Ended, Job
+from dtq_conformance.scheduler import Ended, Job
 from dtq_conformance.selftest import SMOKE, engine_of, failures_of
 from dtq_conformance.targets.broken import DEFECTS
 from dtq_conformance.targets.defect import Defect
