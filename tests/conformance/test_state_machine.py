@@ -78,7 +78,7 @@ def test_a_step_speaks_of_tasks_that_were_submitted_and_befalls_attempts_that_ho
 
 def test_a_bad_life_is_shrunk() -> None:
     bad = (Submit(1, "holding"), StopHolder(1))
-    assert drawn(5, bad=bad)[-1] == bad
+    assert drawn(5, lives=5_000, bad=bad)[-1] == bad
 
 
 def test_a_life_can_be_read() -> None:
