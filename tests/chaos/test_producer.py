@@ -15,6 +15,8 @@ from dtq_conformance.waiting import wait_for
 
 from tests.conformance.miniature import bench_of, lab_in
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:

@@ -14,6 +14,8 @@ from dtq_conformance.targets import broken
 from dtq_conformance.targets.broken import DEFECTS
 from dtq_conformance.targets.defect import Defect
 
+pytestmark = pytest.mark.slow
+
 OVERRIDE_LINES = 30
 
 EACH = pytest.mark.parametrize("defect", DEFECTS.values(), ids=DEFECTS)

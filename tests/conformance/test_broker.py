@@ -18,6 +18,8 @@ from dtq_conformance import broker as broker_module
 from dtq_conformance.broker import BrokerError
 from dtq_conformance.lab import Lab
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["embedded", "path"])
 def owned_spec(request: pytest.FixtureRequest, need: Callable[[object, str], None]) -> str:

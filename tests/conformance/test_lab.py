@@ -17,6 +17,8 @@ from dtq_conformance.history import Pace, Process, Witness
 from dtq_conformance.lab import Lab, LabError, interruptible
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
+pytestmark = pytest.mark.slow
+
 SLEEP = ["sleep", "600"]
 
 LINE = (b'{"at_ns":1,"event":"start","task_id":"t","attempt":1,"worker_id":"w","pid":3,'

@@ -12,6 +12,8 @@ from dtq_conformance.pytest_plugin import told
 from dtq_conformance.scheduler import Ended
 from dtq_conformance.verdict import Finding, RunVerdict, Verdict
 
+pytestmark = pytest.mark.slow
+
 COMMAND = ("pytest", "-p", "no:cacheprovider", "--pyargs", "dtq_conformance.pytest_cases")
 
 

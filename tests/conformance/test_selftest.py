@@ -21,6 +21,8 @@ from dtq_conformance.verdict import RunVerdict, Status
 
 from tests.conformance.histories import T, U, flat, header, look
 
+pytestmark = pytest.mark.slow
+
 NAME = "clumsy"
 
 

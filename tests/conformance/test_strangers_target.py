@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent / "stranger"
 README = Path(__file__).parents[2] / "conformance" / "README.md"
 TARGET = ("--target", "judged:TINY", "--jobs", "2")

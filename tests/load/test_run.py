@@ -21,6 +21,8 @@ from dtq_load.workloads import WORKLOADS
 
 from tests.load.command import COMMAND, LIMIT_S, dtq_load, only_run
 
+pytestmark = pytest.mark.slow
+
 TASKS = 300
 
 

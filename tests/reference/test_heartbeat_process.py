@@ -16,6 +16,8 @@ from dtq_reference.heartbeat_process import Address, Connection, ScriptError
 from tests.reference.engine import Engine
 from tests.reference.processes import LIMIT_S, heartbeat_of, start_worker, wait_for_status
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_handler_that_holds_up_the_loop_for_several_leases_keeps_its_task(
         lab: Lab, engine: Engine, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from tests.reference.processes import (
     wait_for_worker,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def busy_engine(lab: Lab) -> Iterator[Engine]:

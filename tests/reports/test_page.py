@@ -14,6 +14,8 @@ from dtq_reports.read import Run, read_run
 
 from tests.reports import browser, example_runs
 
+pytestmark = pytest.mark.slow
+
 Need = Callable[[object, str], None]
 
 
