@@ -19,6 +19,8 @@ from dtq_conformance.waiting import wait_for
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+pytestmark = pytest.mark.slow
+
 
 def address(lab: Lab) -> str:
     """The lab's broker as "host:port"."""

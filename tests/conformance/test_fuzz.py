@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from dtq_conformance.history import Fault, Process, read
 
+pytestmark = pytest.mark.slow
+
 SEED = "23"
 """A seed that comes to a task which loses two holders within a few lives."""
 

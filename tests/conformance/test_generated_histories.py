@@ -17,6 +17,8 @@ from tests.conformance import faults_of_attempts, faults_of_delivery
 from tests.conformance.alterations import Seed
 from tests.conformance.generated import history_of
 
+pytestmark = pytest.mark.slow
+
 GOOD = 2_000
 """So many good histories; faults are put into the first of them that offer a place."""
 KEPT = 300

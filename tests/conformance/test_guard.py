@@ -15,6 +15,8 @@ import pytest
 from dtq_conformance.guard import TOKEN_VARIABLE, Guard, GuardError, living, started_at
 from dtq_conformance.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 SLEEP = ["sleep", "600"]
 
 

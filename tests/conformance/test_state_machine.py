@@ -22,6 +22,8 @@ from dtq_conformance.state_machine import (
 )
 from hypothesis.stateful import run_state_machine_as_test
 
+pytestmark = pytest.mark.slow
+
 
 class Bad(Exception):
     """A life that the test calls bad."""

@@ -11,6 +11,8 @@ from dtq_reports import read
 from dtq_reports.__main__ import main
 from dtq_reports.read import Run
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_prints_the_path_of_the_page_and_exits_0_whatever_the_verdict_was(
         violated: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
