@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 
 import hypothesis
+import pytest
 from dtq_conformance.state_machine import (
     HOLDS,
     LEADER_MS,
