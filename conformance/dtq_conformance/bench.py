@@ -286,8 +286,9 @@ class Bench:
                     waiting.append(task_id)
             since_ns = max(began_ns, self._last_upset_ns())
             now_ns = time.monotonic_ns()
-            return (not waiting or now_ns - since_ns > limit_ns + self._stalled_ns(since_ns)
-                    or now_ns - began_ns > UPSETS_LIMIT * limit_ns)
+            return (not waiting or now_ns - began_ns > UPSETS_LIMIT * limit_ns
+                    or (now_ns - since_ns > limit_ns
+                        and now_ns - since_ns > limit_ns + self._stalled_ns(since_ns)))
 
         wait_for(over, reason="all tasks to be over", limit_s=float("inf"), every_s=0.02)
         return not waiting

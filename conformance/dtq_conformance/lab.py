@@ -213,6 +213,8 @@ class Lab:
             self.folder.mkdir(mode=0o700)
             self.witness = self.folder / "witness.jsonl"
             self.witness.touch()
+            self._witnessed: list[Witness] = []
+            self._witness_bytes = 0
             cleanup.callback(self._close_broker)
             cleanup.callback(self._end_processes)
             self._start_pacemaker()
@@ -265,14 +267,19 @@ class Lab:
         return sorted(found, key=lambda record: record.at_ns)
 
     def witness_lines(self) -> list[Witness]:
-        """What handlers wrote. Raises `LabError` that names a malformed line.
+        """What handlers wrote so far. Raises `LabError` that names a malformed line.
 
         Only a last line without its newline is left out: its writer was killed over it.
         """
-        lines = self.witness.read_bytes().splitlines(keepends=True)
+        with self.witness.open("rb") as file:
+            file.seek(self._witness_bytes)
+            lines = file.read().splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):
             lines.pop()
-        return [self._parse(number, line) for number, line in enumerate(lines, start=1)]
+        for line in lines:
+            self._witnessed.append(self._parse(len(self._witnessed) + 1, line))
+            self._witness_bytes += len(line)
+        return list(self._witnessed)
 
     def pace(self) -> list[Pace | Stall]:
         """What the pacemaker saw so far. Raises `LabError` if it is not running any more."""

@@ -8,11 +8,10 @@ subcommand are those of `serve`.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Sequence
 
-from dtq_conformance.exits import Parser, run_command
+from dtq_conformance.exits import dispatch
 
 COMMANDS = {
     "run": ("dtq_load.run", "run one workload without Locust's page, and judge it"),
@@ -23,23 +22,11 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand and return its exit code; the codes are those of `exits`."""
-    return run_command(_dispatch, argv)
-
-
-def _dispatch(argv: Sequence[str]) -> int:
-    parser = Parser(prog="dtq-load", description="Put a task queue under load, and judge it.")
-    subcommands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules = {}
-    for name, (module, purpose) in COMMANDS.items():
-        modules[name] = importlib.import_module(module)
-        modules[name].add_arguments(subcommands.add_parser(name, help=purpose,
-                                                           description=purpose))
-    if argv and argv[0].startswith("-") and argv[0] not in ("-h", "--help"):
-        argv = ["serve", *argv]
-    arguments = parser.parse_args(argv)
-    code: int = modules[arguments.command].execute(arguments)
-    return code
+    """Run one subcommand and return its exit code; options without one are those of `serve`."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0].startswith("-") and words[0] not in ("-h", "--help"):
+        words = ["serve", *words]
+    return dispatch("dtq-load", "Put a task queue under load, and judge it.", COMMANDS, words)
 
 
 if __name__ == "__main__":
