@@ -52,10 +52,16 @@ class LabError(Exception):
 def interruptible() -> Iterator[None]:
     """Within, SIGINT and SIGTERM raise KeyboardInterrupt, even where they came in ignored.
 
+    Only the first does: a second one must not break off the clean end that the first began.
     For the main thread of a command. A shell starts its background jobs with SIGINT ignored.
     """
+    is_ending = False
+
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt(signal.Signals(number).name)
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
+            raise KeyboardInterrupt(signal.Signals(number).name)
 
     before = {number: signal.signal(number, interrupt)
               for number in (signal.SIGINT, signal.SIGTERM)}

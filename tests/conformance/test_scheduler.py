@@ -108,12 +108,12 @@ def test_however_the_scheduler_is_ended_no_process_and_no_folder_is_left(tmp_pat
         started.await_workers()
     for way, (number, _, _) in ways.items():
         schedulers[way].process.send_signal(number)
+        schedulers[way].process.send_signal(number)  # impatience breaks no clean end off
     for way, (_, _, code) in ways.items():
         _, errors = schedulers[way].process.communicate(timeout=scheduled.LIMIT_S)
         assert (way, schedulers[way].process.returncode, errors) == (
             way, code, "" if code < 0 else "Interrupted.\n")
         schedulers[way].await_nothing_left()
-
 
 
 def test_a_job_that_is_started_while_all_are_ended_is_ended_too() -> None:
