@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 from dtq_conformance.bench import Bench
-from dtq_conformance.trial import DRAIN_MS, Trial
+from dtq_conformance.trial import BASE_DELAY_MS, DRAIN_MS, MAX_DELAY_MS, Trial
 
 from dtq_chaos.fault import Stage
 from dtq_chaos.faults import FAULTS
@@ -36,6 +36,8 @@ class Scenario:
     meanwhile: Callable[[Stage], None] | None = None
     drain_ms: int = DRAIN_MS
     recovery_more_ms: int = 0
+    base_delay_ms: int = BASE_DELAY_MS
+    max_delay_ms: int = MAX_DELAY_MS
     needs_toxiproxy: bool = False
     needs: tuple[str, ...] = ()
     expects: Literal["holds", "violated"] = "holds"
@@ -62,6 +64,7 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
 
     return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
                  marks=scenario.marks, drain_ms=scenario.drain_ms,
-                 recovery_more_ms=scenario.recovery_more_ms, needs=scenario.needs,
+                 recovery_more_ms=scenario.recovery_more_ms,
+                 base_delay_ms=scenario.base_delay_ms, max_delay_ms=scenario.max_delay_ms, needs=scenario.needs,
                  expects=scenario.expects,
                  files={"schedule.json": msgspec.to_builtins(schedule)})

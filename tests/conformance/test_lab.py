@@ -35,6 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture
 def no_witness(lab: Lab) -> Path:
     lab.witness.write_bytes(b"")
+    assert lab.witness_lines() == []
     return lab.witness
 
 

@@ -102,7 +102,7 @@ def test_however_the_scheduler_is_ended_no_process_and_no_folder_is_left(tmp_pat
         "deaf": (signal.SIGINT, "INT", 130), "terminated": (signal.SIGTERM, "", 130),
         "killed": (signal.SIGKILL, "", -9)}
     schedulers = {way: scheduled.begin(tmp_path / way, "dtq_conformance",
-                                       "a_long_handler_keeps_its_task", ignoring=ignoring)
+                                       "delays_are_spread", ignoring=ignoring)
                   for way, (_, ignoring, _) in ways.items()}
     for started in schedulers.values():
         started.await_workers()

@@ -7,6 +7,8 @@ a due task to be late by that much more, and the trial's recovery time is longer
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 
 from dtq_chaos.fault import Stage
 from dtq_chaos.marks import leader_killed
@@ -14,6 +16,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
 LOCK_MS = 10_000
+RETRY_MS = 2_000
 FLAKY, CONCURRENCY = 6, 16
 
 
@@ -32,12 +35,34 @@ def _set_up(stage: Stage) -> None:
                         reason="both workers to have worked")
     for delay_ms in range(2_000, 3_200, 200):
         bench.submit({"sleep": 20}, label="delayed", delay_ms=delay_ms)
-    bench.submit_many(FLAKY, {"sleep": 50}, {"fail": "retryable", "until_attempt": 1},
-                      label="flaky")
+    _let_both_fail(stage)
+
+
+def _let_both_fail(stage: Stage) -> None:
+    """Each worker takes half of the flaky tasks while the other stands still: one of them is the
+    leader, and what it had in its hands says nothing of retries when it is dead."""
+    bench = stage.bench
+
+    def taken() -> int:
+        return len(bench.witnessed("start", "flaky"))
+
+    for resting in bench.workers[:2]:
+        before = taken()
+        resting.process.stop()
+        bench.submit_many(FLAKY // 2, {"sleep": 50}, {"fail": "retryable", "until_attempt": 1},
+                          label="flaky")
+        stage.await_quietly(partial(_has_grown, taken, before + FLAKY // 2),
+                            reason="the other worker to take the flaky tasks")
+        resting.process.resume()
+
+
+def _has_grown(count: Callable[[], int], wanted: int) -> bool:
+    return count() >= wanted
 
 
 SCENARIO = Scenario(
     "scheduler_leader_killed",
     "The scheduler's leader is killed while retries and delayed tasks are about to fall due.",
     ("DLV-01", "DLV-02", "RETRY-01", "RETRY-02", "RETRY-03", "RETRY-05", "SCHED-01", "SCHED-02"),
-    _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS, needs=("redis-schema",))
+    _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS,
+    base_delay_ms=RETRY_MS, max_delay_ms=RETRY_MS, needs=("redis-schema",))
