@@ -65,6 +65,6 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
     return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
                  marks=scenario.marks, drain_ms=scenario.drain_ms,
                  recovery_more_ms=scenario.recovery_more_ms,
-                 base_delay_ms=scenario.base_delay_ms, max_delay_ms=scenario.max_delay_ms, needs=scenario.needs,
-                 expects=scenario.expects,
+                 base_delay_ms=scenario.base_delay_ms, max_delay_ms=scenario.max_delay_ms,
+                 needs=scenario.needs, expects=scenario.expects,
                  files={"schedule.json": msgspec.to_builtins(schedule)})
