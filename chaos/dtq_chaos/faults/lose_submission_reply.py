@@ -32,6 +32,8 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
                  reason="the submission's effect, seen on a direct connection")
         link.clear()
         submitting.result()
+        stage.await_quietly(lambda: monitor.times_sent(task_id) >= 2,
+                            reason="MONITOR to show the submission again")
         sent = monitor.times_sent(task_id)
     return Bite(detail={"of": "submission", "task_id": task_id, "sent": sent,
                         "entries": bench.keyspace.entries_of(task_id)})
