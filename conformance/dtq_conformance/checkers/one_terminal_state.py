@@ -118,9 +118,10 @@ def _changes_nothing(history: History, ledger: Ledger, task_id: str, old: Execut
     executions = history.executions[task_id]
     new = max(executions, key=lambda e: e.attempt)
     ledger.judged("DLV-08")
+    first = next(each for each in executions if evidence.superseded(old, [each]))
     story = (f"{holder(old)} of task {task_id} ended {old.outcome} "
-             f"{at(history, old.end_ns or 0)}, after attempt {new.attempt} had started "
-             f"{at(history, new.start_ns)}")
+             f"{at(history, old.end_ns or 0)}, after attempt {first.attempt} had started "
+             f"{at(history, first.start_ns)}")
     for look in history.looks.get(task_id, []):
         wrong = _traces(history, look, old, new)
         if wrong is not None:

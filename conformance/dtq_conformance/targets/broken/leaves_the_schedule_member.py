@@ -15,5 +15,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "leaves_the_schedule_member",
     "Promotes a task and leaves its member in the schedule.",
-    caught_by=("nothing_left_behind",), also=(),
+    caught_by=("nothing_left_behind",), also=("attempts_bounded", "nothing_lost"),
     put_in=_put_in)

@@ -14,5 +14,5 @@ DEFECT = Defect(
     "never_renews",
     "Never renews a lease, so that a long handler loses its task.",
     caught_by=("duplicates_justified",),
-    also=("dead_letters_complete", "drained_on_stop", "one_holder_at_a_time"),
+    also=("dead_letters_complete", "drained_on_stop", "one_holder_at_a_time", "one_terminal_state"),
     put_in=_put_in)
