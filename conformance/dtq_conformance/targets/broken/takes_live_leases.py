@@ -14,5 +14,5 @@ DEFECT = Defect(
     "Takes entries whose lease has not ended.",
     caught_by=("one_holder_at_a_time",),
     also=("attempts_bounded", "dead_letters_complete", "drained_on_stop", "duplicates_justified",
-          "one_terminal_state"),
+          "nothing_lost", "one_terminal_state"),
     put_in=_put_in)
