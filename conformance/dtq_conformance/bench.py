@@ -6,6 +6,7 @@ that a trial is a list of plain steps and the history is complete whatever the t
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import time
@@ -221,7 +222,8 @@ class Bench:
         living = self.living()
         for worker in living:
             worker.process.resume()
-            self.await_ready(worker)
+            with contextlib.suppress(WaitedTooLong):  # then it is asked all the same, and judged
+                self.await_ready(worker)
             worker.process.terminate()
         for worker in living:
             self._await_stop(worker)

@@ -1,4 +1,4 @@
-"""Takes entries whose lease has not ended."""
+"""Takes entries when a twentieth of their lease has passed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "'IDLE', call.lease_ms, from", "'IDLE', 0, from")
+    rewrite("take", "'IDLE', call.lease_ms, from", "'IDLE', math.floor(call.lease_ms / 20), from")
 
 
 DEFECT = Defect(
     "takes_live_leases",
-    "Takes entries whose lease has not ended.",
+    "Takes entries when a twentieth of their lease has passed.",
     caught_by=("one_holder_at_a_time",),
     also=("attempts_bounded", "dead_letters_complete", "drained_on_stop", "duplicates_justified",
           "nothing_lost", "one_terminal_state"),
