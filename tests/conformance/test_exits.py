@@ -80,7 +80,8 @@ def test_a_command_that_cannot_be_imported_is_the_harness_failing(
     (tmp_path / "bad_command_of_a_test.py").write_text(text)
     sys.modules.pop("bad_command_of_a_test", None)
     commands["bad"] = ("bad_command_of_a_test", "break")
-    assert dispatch("prog", "purpose", commands, ["good", "0"]) == exits.HARNESS
+    assert dispatch("prog", "purpose", commands, ["bad", "0"]) == exits.HARNESS
+    assert dispatch("prog", "purpose", commands, ["good", "0"]) == 0
 
 
 @pytest.mark.parametrize(("value", "expected"), [("true", True), ("1", False), (None, False)])
