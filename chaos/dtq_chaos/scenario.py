@@ -66,5 +66,5 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
                  marks=scenario.marks, drain_ms=scenario.drain_ms,
                  recovery_more_ms=scenario.recovery_more_ms,
                  base_delay_ms=scenario.base_delay_ms, max_delay_ms=scenario.max_delay_ms,
-                 needs=scenario.needs, expects=scenario.expects,
+                 needs=scenario.needs, expects=scenario.expects, snapshots=True,
                  files={"schedule.json": msgspec.to_builtins(schedule)})

@@ -19,6 +19,7 @@ import msgspec
 
 from dtq_conformance.key_table import KeysAtRest
 from dtq_conformance.operation import Operation, by_task
+from dtq_conformance.snapshot import Snapshot
 
 FORMAT = 1
 
@@ -155,7 +156,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sha256: str
 
 
-Record = Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest
+Record = Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest | Snapshot
 _Line = Header | Record | Footer
 
 _encoder = msgspec.json.Encoder()

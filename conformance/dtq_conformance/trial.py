@@ -9,7 +9,7 @@ import contextlib
 import platform
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,6 +24,8 @@ from dtq_conformance.bench import Bench
 from dtq_conformance.history import Header, History, Mark, Timing
 from dtq_conformance.judging import judge_history
 from dtq_conformance.lab import Lab
+from dtq_conformance.snapshot import Snapshot
+from dtq_conformance.snapshot_taker import SnapshotTaker
 from dtq_conformance.target import TargetKind
 from dtq_conformance.verdict import RunVerdict
 
@@ -45,6 +47,7 @@ class Trial:
     one in which the harness itself does the harm. `recovery_more_ms` is what the contract allows
     this trial's faults beyond the recovery time that the target declares. `needs` are claims
     without which the steps make no sense: who does not make them is not put through the trial.
+    `snapshots` are taken while it runs, of a target whose key space can be read.
     """
 
     room: str
@@ -61,6 +64,7 @@ class Trial:
     persistence: str = "none"
     expects: Literal["holds", "violated"] = "holds"
     needs: tuple[str, ...] = ()
+    snapshots: bool = False
     files: dict[str, Any] = field(default_factory=dict)
 
 
@@ -119,11 +123,12 @@ def carry_out(trial: Trial, kind: TargetKind, options: Options, begun: Begun,
               bench: Bench) -> History:
     """Drive the trial on this bench, wait for quiescence, look at every task, stop the workers."""
     lab = bench.lab
-    trial.drive(bench)
-    bench.await_all_terminal()
-    _look_at_everything(bench)
-    bench.stop_workers()
-    _look_at_everything(bench)
+    with _snapshots(trial, bench, options.seed) as snapshots:
+        trial.drive(bench)
+        bench.await_all_terminal()
+        _look_at_everything(bench)
+        bench.stop_workers()
+        _look_at_everything(bench)
     header = Header(
         format=history.FORMAT, run_id=begun.run_id, room=trial.room, trial=trial.name,
         target=kind.name, claims=sorted(kind.claims), broker=lab.broker.description,
@@ -133,7 +138,7 @@ def carry_out(trial: Trial, kind: TargetKind, options: Options, begun: Begun,
     keys = [audit(bench.keyspace.client, bench.keyspace.prefix)] \
         if "redis-schema" in kind.claims else []
     return History(header, (*bench.records, *lab.witness_lines(), *lab.process_records(),
-                            *lab.pace(), *keys))
+                            *lab.pace(), *keys, *snapshots))
 
 
 def save(trial: Trial, found: History, folder: Path) -> Run:
@@ -147,6 +152,16 @@ def save(trial: Trial, found: History, folder: Path) -> Run:
     if measured:
         (folder / recovery.FILE).write_bytes(msgspec.json.format(msgspec.json.encode(measured)))
     return Run(folder, verdict)
+
+
+@contextlib.contextmanager
+def _snapshots(trial: Trial, bench: Bench, seed: int) -> Iterator[list[Snapshot]]:
+    """The list that snapshots are put into while the block runs; it is whole at the block's end."""
+    if not (trial.snapshots and bench.has_schema):
+        yield []
+        return
+    with SnapshotTaker(bench.lab.broker, seed) as taker:
+        yield taker.records
 
 
 def _look_at_everything(bench: Bench) -> None:

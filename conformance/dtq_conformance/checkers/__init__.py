@@ -13,6 +13,7 @@ from dtq_conformance.checkers import (
     nothing_lost,
     one_holder_at_a_time,
     one_terminal_state,
+    one_way_leads_to_each_unfinished_task,
     retry_delays_in_envelope,
     strict_priority,
 )
@@ -29,5 +30,6 @@ CHECKERS: dict[str, Check] = {
     "strict_priority": strict_priority.check,
     "retry_delays_in_envelope": retry_delays_in_envelope.check,
     "nothing_left_behind": nothing_left_behind.check,
+    "one_way_leads_to_each_unfinished_task": one_way_leads_to_each_unfinished_task.check,
 }
 """Every checker by its name."""
