@@ -50,6 +50,9 @@ def history_of(seed: int) -> History:
                              ("kill", "stop", "terminate"), ("terminate", "cut"),
                              ("stop", "stop", "cut", "stop"))):
         simulation.after(simulation.some(35, span_ms + 600), getattr(simulation, what))
+    instants = random.Random(f"snapshots {seed}")
+    for _ in range(instants.randrange(1, 8)):
+        simulation.after(instants.uniform(1, span_ms + 1200) * MS, simulation.take_snapshot)
     simulation.run()
     if drawn.random() < 0.1:
         simulation.records.append(Stall(from_ns=BEGAN_NS + 40 * MS, to_ns=BEGAN_NS + 190 * MS))
