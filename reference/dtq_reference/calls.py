@@ -13,12 +13,14 @@ from typing import Any
 
 import msgspec
 
+from dtq_reference import signing
 from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.task import TaskRequest, encode_json
 
 SCHEDULER_LOCK_MS = 10_000
 PROMOTE_LIMIT = 100
+DISCARD_LIMIT = 500
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -60,6 +62,8 @@ class Taken:
     queue: str
     alone: bool
     created_at: int
+    idempotency_key: str = ""
+    signature: str = ""
 
     @property
     def hold(self) -> tuple[int, str, int, str]:
@@ -90,26 +94,63 @@ class Outcome:
     delay_ms: int = 0
 
 
-def submit(keys: Keys, request: TaskRequest) -> Call:
+@dataclass(frozen=True)
+class Actor:
+    """Who asks for an administrative action: that goes into the audit stream."""
+
+    name: str
+    request_id: str = ""
+
+
+def _common(keys: Keys, settings: Settings) -> dict[str, Any]:
+    """What `common.lua` needs of names and limits."""
+    return {"task_prefix": keys.task_prefix, "idempotency_prefix": keys.idempotency_prefix,
+            "events": keys.events, "retention_s": settings.task_retention_s,
+            "idem_ttl_s": settings.idem_ttl_s, "dlq_enabled": settings.dlq_enabled,
+            "dlq_maxlen": settings.dlq_maxlen}
+
+
+def submit(keys: Keys, settings: Settings, requests: Sequence[TaskRequest]) -> Call:
+    queues = list(dict.fromkeys(request.queue for request in requests))
     return Call("submit",
-                [keys.stream(request.queue, request.priority), keys.schedule, keys.queues,
-                 keys.recent],
-                _pack({"task_prefix": keys.task_prefix, "task_id": request.task_id,
-                       "queue": request.queue, "task_type": request.task_type,
-                       "payload": encode_json(request.payload, "payload").decode(),
-                       "metadata": encode_json(request.metadata, "metadata").decode(),
-                       "priority": request.priority, "max_attempts": request.max_attempts,
-                       "timeout_ms": request.timeout_ms, "delay_ms": request.delay_ms}))
+                [keys.schedule, keys.schedule_depth, keys.queues, keys.recent,
+                 *(stream for queue in queues for stream in keys.streams(queue))],
+                _pack({**_common(keys, settings), "max_depth": settings.max_queue_depth,
+                       "tasks": [_submission(request, settings, 1 + queues.index(request.queue))
+                                 for request in requests]}))
+
+
+def _submission(request: TaskRequest, settings: Settings, place: int) -> dict[str, Any]:
+    payload = encode_json(request.payload, "payload").decode()
+    packed = {"place": place, "task_id": request.task_id, "queue": request.queue,
+              "task_type": request.task_type, "payload": payload,
+              "metadata": encode_json(request.metadata, "metadata").decode(),
+              "priority": request.priority, "max_attempts": request.max_attempts,
+              "timeout_ms": request.timeout_ms, "delay_ms": request.delay_ms,
+              "ttl_ms": request.ttl_ms}
+    if request.idempotency_key:
+        packed["idempotency_key"] = request.idempotency_key
+    if settings.signing_key:
+        packed["signature"] = signing.sign(settings.signing_key, request, payload,
+                                           request.priority)
+    return packed
+
+
+def read_submit(reply: Any) -> list[tuple[str, str, str]]:
+    """For each task the verdict, the task id and the status, as `submit.lua` has them."""
+    return [(verdict.decode(), task_id.decode(), status.decode())
+            for verdict, task_id, status in reply]
 
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
          in_hand: Iterable[Taken], reap: bool) -> Call:
     return Call("take",
-                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.dead_letters],
-                _pack({"task_prefix": keys.task_prefix, "consumer": identity.consumer,
+                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.dead_letters,
+                 keys.paused(queue)],
+                _pack({**_common(keys, settings), "consumer": identity.consumer,
                        "worker_id": identity.worker_id, "incarnation": identity.incarnation,
                        "room": room, "in_hand": [taken.hold for taken in in_hand], "reap": reap,
-                       "lease_ms": settings.lease_ms, **_burial(settings)}))
+                       "lease_ms": settings.lease_ms}))
 
 
 def read_take(reply: Any) -> TakeReply:
@@ -118,17 +159,19 @@ def read_take(reply: Any) -> TakeReply:
         state=state.decode(), blocked=bool(blocked),
         last_ids=[last_id.decode() for last_id in last_ids],
         tasks=[Taken(level, entry_id.decode(), attempt, task_id.decode(), task_type.decode(),
-                     payload, max_attempts, timeout_ms, queue.decode(), bool(alone), created_at)
+                     payload, max_attempts, timeout_ms, queue.decode(), bool(alone), created_at,
+                     key.decode(), signature.decode())
                for level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
-               queue, alone, created_at in tasks])
+               queue, alone, created_at, key, signature in tasks])
 
 
 def settle(keys: Keys, settings: Settings, identity: Identity, queue: str,
            outcomes: Sequence[Outcome]) -> Call:
-    return Call("settle", [*keys.streams(queue), keys.schedule, keys.dead_letters],
-                _pack({"task_prefix": keys.task_prefix, "result_prefix": keys.result_prefix,
+    return Call("settle",
+                [*keys.streams(queue), keys.schedule, keys.schedule_depth, keys.dead_letters],
+                _pack({**_common(keys, settings), "result_prefix": keys.result_prefix,
                        "consumer": identity.consumer, "worker_id": identity.worker_id,
-                       "result_retention_s": settings.result_retention_s, **_burial(settings),
+                       "result_retention_s": settings.result_retention_s,
                        "outcomes": [_outcome(outcome) for outcome in outcomes]}))
 
 
@@ -143,12 +186,6 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         packed |= {"error_class": outcome.error_class, "error_message": outcome.error_message,
                    "retryable": outcome.retryable, "delay_ms": outcome.delay_ms}
     return packed
-
-
-def _burial(settings: Settings) -> dict[str, Any]:
-    """What the scripts need that may have to write a dead letter."""
-    return {"dlq_enabled": settings.dlq_enabled, "dlq_maxlen": settings.dlq_maxlen,
-            "retention_s": settings.task_retention_s}
 
 
 def read_settle(reply: Any) -> list[str]:
@@ -168,29 +205,32 @@ def renew_parts(keys: Keys, settings: Settings, identity: Identity,
     """What stays the same from beat to beat: the keys, and the argument without `about` and
     `holds`. The heartbeat's process packs the rest by itself."""
     return ([*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-            {"task_prefix": keys.task_prefix, "consumer": identity.consumer,
+            {**_common(keys, settings), "consumer": identity.consumer,
              "incarnation": identity.incarnation, "lease_ms": settings.lease_ms,
              "ttl_ms": _worker_ttl_ms(settings)})
 
 
-def read_renew(reply: Any) -> tuple[str, list[bool]]:
-    """What the worker hash says of this process, and whether each hold is still its own."""
+def read_renew(reply: Any) -> tuple[str, list[int]]:
+    """What the worker hash says of this process; of each hold 0 when it is lost, 1 when it is
+    still its own, 2 when besides its cancellation is asked for."""
     state, held = reply
-    return state.decode(), [bool(each) for each in held]
+    return state.decode(), held
 
 
-def release(keys: Keys, identity: Identity, queue: str, started: Iterable[Taken]) -> Call:
+def release(keys: Keys, settings: Settings, identity: Identity, queue: str,
+            started: Iterable[Taken]) -> Call:
     return Call("release", [*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-                _pack({"task_prefix": keys.task_prefix, "consumer": identity.consumer,
-                       "incarnation": identity.incarnation,
+                _pack({**_common(keys, settings), "consumer": identity.consumer,
+                       "worker_id": identity.worker_id, "incarnation": identity.incarnation,
                        "started": [taken.hold for taken in started]}))
 
 
-def promote(keys: Keys, consumer: str, queues: Sequence[str]) -> Call:
+def promote(keys: Keys, settings: Settings, identity: Identity, queues: Sequence[str]) -> Call:
     streams = [stream for queue in queues for stream in keys.streams(queue)]
-    return Call("promote", [keys.scheduler_lock, keys.schedule, *streams],
-                _pack({"task_prefix": keys.task_prefix, "consumer": consumer,
-                       "lock_ms": SCHEDULER_LOCK_MS, "limit": PROMOTE_LIMIT, "queues": queues}))
+    return Call("promote", [keys.scheduler_lock, keys.schedule, keys.schedule_depth, *streams],
+                _pack({**_common(keys, settings), "consumer": identity.consumer,
+                       "worker_id": identity.worker_id, "lock_ms": SCHEDULER_LOCK_MS,
+                       "limit": PROMOTE_LIMIT, "queues": queues}))
 
 
 @dataclass(frozen=True)
@@ -211,23 +251,66 @@ def read_promote(reply: Any) -> PromoteReply:
 def register(keys: Keys, settings: Settings, identity: Identity, queue: str,
              about: dict[str, str | int], *, again: bool) -> Call:
     return Call("register",
-                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers],
-                _pack({"worker_id": identity.worker_id, "incarnation": identity.incarnation,
-                       "ttl_ms": _worker_ttl_ms(settings), "again": again,
-                       "about": flat(about)}))
+                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
+                 keys.queues],
+                _pack({**_common(keys, settings), "queue": queue, "worker_id": identity.worker_id,
+                       "incarnation": identity.incarnation, "ttl_ms": _worker_ttl_ms(settings),
+                       "again": again, "about": flat(about)}))
 
 
-def goodbye(keys: Keys, identity: Identity, queue: str) -> Call:
+def goodbye(keys: Keys, settings: Settings, identity: Identity, queue: str) -> Call:
     return Call("goodbye",
                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
                  keys.scheduler_lock],
-                _pack({"consumer": identity.consumer, "worker_id": identity.worker_id,
-                       "incarnation": identity.incarnation}))
+                _pack({**_common(keys, settings), "consumer": identity.consumer,
+                       "worker_id": identity.worker_id, "incarnation": identity.incarnation}))
 
 
-def sweep(keys: Keys, queue: str) -> Call:
+def sweep(keys: Keys, settings: Settings, queue: str) -> Call:
     return Call("sweep", [*keys.streams(queue), keys.workers],
-                _pack({"worker_prefix": keys.worker_prefix}))
+                _pack({**_common(keys, settings), "worker_prefix": keys.worker_prefix}))
+
+
+def cancel(keys: Keys, settings: Settings, by: Actor, task_id: str, stream: str, *,
+           action: str = "cancel", only_waiting: bool = False) -> Call:
+    return Call("cancel", [stream, keys.schedule, keys.schedule_depth, keys.audit],
+                _pack({**_common(keys, settings), "task_id": task_id, "action": action,
+                       "only_waiting": only_waiting, **_signed(by)}))
+
+
+def requeue(keys: Keys, settings: Settings, by: Actor, task_id: str, stream: str) -> Call:
+    return Call("requeue", [stream, keys.dead_letters, keys.queues, keys.audit],
+                _pack({**_common(keys, settings), "task_id": task_id, **_signed(by)}))
+
+
+def discard(keys: Keys, settings: Settings, by: Actor, *, task_id: str = "",
+            action: str = "discard") -> Call:
+    """Of one task, or with no `task_id` of the oldest `DISCARD_LIMIT` letters."""
+    return Call("discard", [keys.dead_letters, keys.audit],
+                _pack({**_common(keys, settings), "task_id": task_id, "limit": DISCARD_LIMIT,
+                       "action": action, **_signed(by)}))
+
+
+def pause(keys: Keys, settings: Settings, by: Actor, queue: str, *, paused: bool) -> Call:
+    return Call("pause", [keys.paused(queue), keys.audit],
+                _pack({**_common(keys, settings), "queue": queue, "paused": paused,
+                       **_signed(by)}))
+
+
+def forget_queue(keys: Keys, settings: Settings, queue: str) -> Call:
+    return Call("forget_queue", [*keys.streams(queue), keys.schedule_depth, keys.queues],
+                _pack({**_common(keys, settings), "queue": queue}))
+
+
+def read(*commands: Sequence[str | int]) -> Call:
+    """Read at one instant. The second word of each command, if any, is the key that it reads."""
+    return Call("read", list(dict.fromkeys(str(command[1]) for command in commands
+                                           if len(command) > 1)),
+                _pack({"commands": commands}))
+
+
+def _signed(by: Actor) -> dict[str, str]:
+    return {"actor": by.name, "request_id": by.request_id}
 
 
 def _worker_ttl_ms(settings: Settings) -> int:

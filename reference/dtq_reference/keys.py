@@ -43,6 +43,11 @@ class Keys:
         return f"{self.prefix}retry:schedule"
 
     @property
+    def schedule_depth(self) -> str:
+        """Hash: queue -> how many members of the schedule are its."""
+        return f"{self.prefix}retry:depth"
+
+    @property
     def task_prefix(self) -> str:
         """Followed by a task id: the hash of the task."""
         return f"{self.prefix}task:"
@@ -51,6 +56,30 @@ class Keys:
     def result_prefix(self) -> str:
         """Followed by a task id: the JSON result."""
         return f"{self.prefix}result:"
+
+    @property
+    def idempotency_prefix(self) -> str:
+        """Followed by queue, a colon and a key: JSON with task_id, state and updated_at."""
+        return f"{self.prefix}idempotency:"
+
+    @property
+    def once_prefix(self) -> str:
+        """Followed by a key: what a guarded operation returned."""
+        return f"{self.prefix}once:"
+
+    def paused(self, queue: str) -> str:
+        """String that exists while a queue is paused."""
+        return f"{self.prefix}queue:{queue}:paused"
+
+    @property
+    def audit(self) -> str:
+        """Stream of administrative actions, about the newest 10,000."""
+        return f"{self.prefix}stream:audit"
+
+    @property
+    def events(self) -> str:
+        """Channel on which every transition is published; not a key."""
+        return f"{self.prefix}events"
 
     @property
     def worker_prefix(self) -> str:

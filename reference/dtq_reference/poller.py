@@ -24,6 +24,9 @@ log = logging.getLogger("dtq.poller")
 DOORBELL_LIMIT_S = 1.0
 """The longest blocking read; shorter than the socket timeout."""
 
+PAUSED_LIMIT_S = 0.25
+"""How often a worker looks whether its paused queue was resumed."""
+
 JITTER = 0.1
 
 
@@ -57,7 +60,10 @@ class Poller:
             reply = await self._take(room)
             if reply is None:
                 continue
-            if self._blocked:
+            if reply.state == "paused":
+                await self._wait_for_change(min(PAUSED_LIMIT_S,
+                                                self._hands.settings.reap_interval_s))
+            elif self._blocked:
                 await self._wait_for_change(self._hands.settings.reap_interval_s)
             elif reply.last_ids:
                 await self._doorbell(reply.last_ids)
@@ -95,7 +101,7 @@ class Poller:
         if reply.state == "absent":
             await self._register(again=True)
             return None
-        if reply.state != "ours":
+        if reply.state not in ("ours", "paused"):
             hands.draining.set()
             return None
         self._blocked = reply.blocked

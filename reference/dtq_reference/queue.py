@@ -1,85 +1,108 @@
-"""The client: submit tasks and look at them. Needs no worker and no server but Redis."""
+"""The client: submit tasks, look at them, cancel them. Needs no worker and no server but Redis.
+
+`Queue` is synchronous and has a method for each operation; `AsyncQueue` drives the same
+`Operations` on an event loop.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from dtq_reference import calls
-from dtq_reference.keys import Keys
+from dtq_reference.calls import Actor
+from dtq_reference.operations import Operations, QueueStats, Steps, Submitted, T, WorkerView
 from dtq_reference.settings import Settings
-from dtq_reference.task import DeadLetter, Task, request_from
-from dtq_reference.transport import Transport
+from dtq_reference.task import DeadLetter, Task
+from dtq_reference.transport import AsyncTransport, Transport
 
 RESEND_LIMIT_S = 30.0
-"""A submission is sent again for at most this long, or the retention time if that is less:
-after that the first copy may have finished and been forgotten."""
+"""A call is sent again for at most this long, or the retention time if that is less: after that
+the first copy of a submission may have finished and been forgotten."""
+
+LIBRARY = Actor("library")
 
 
 class Queue:
-    """A connection to one installation. Not for use by several threads at once."""
+    """A connection to one installation. Not for use by several threads at once.
+
+    An operation that gets no answer is sent again, which changes nothing more; after 30 seconds
+    `BrokerUnreachable` is raised: then nobody knows whether it was done.
+    """
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.keys = Keys(settings.key_prefix)
+        self.operations = Operations(settings)
         self._transport = Transport(settings.redis_url)
+        self._limit_s = min(RESEND_LIMIT_S, settings.task_retention_s)
 
-    def submit(self, **fields: Any) -> tuple[str, str]:
-        """Submit a task; the fields are those of `TaskRequest`, of which task_type is needed.
+    def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:
+        """Carry out an operation; `limit_s` bounds how long each of its calls is sent again."""
+        reply = None
+        while True:
+            try:
+                call = steps.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = self._transport.call_again(
+                call, limit_s=self._limit_s if limit_s is None else limit_s)
 
-        Returns the task's id and the state that it was accepted in. A lost answer is sent for
-        again, with the same id. Raises `DtqError` (refused, nothing kept) or `BrokerUnreachable`
-        (unknown).
-        """
-        request = request_from(fields, max_payload_bytes=self.settings.max_payload_bytes,
-                               attempts_limit=self.settings.max_attempts,
-                               default_timeout_ms=self.settings.task_timeout_ms)
-        limit_s = min(RESEND_LIMIT_S, self.settings.task_retention_s)
-        state = self._transport.call_again(calls.submit(self.keys, request), limit_s=limit_s)
-        return request.task_id, state.decode()
+    def submit(self, **fields: Any) -> Submitted:
+        """Submit a task; the fields are those of `TaskRequest`, of which task_type is needed."""
+        return self.do(self.operations.submit(**fields))
 
     def get(self, task_id: str) -> Task | None:
         """The task as it stands, or None when it is not known (never was, or was forgotten)."""
-        redis = self._transport.redis
-        fields = redis.hgetall(self.keys.task_prefix + task_id)
-        if not fields:
-            return None
-        result = redis.get(self.keys.result_prefix + task_id)
-        return _task(fields, result)
+        return self.do(self.operations.get(task_id))
 
-    def recent(self, limit: int = 100) -> list[Task]:
+    def tasks(self, *, queue: str | None = None, status: str | None = None,
+              limit: int = 100) -> list[Task]:
         """The newest tasks, newest first."""
-        redis = self._transport.redis
-        task_ids = redis.zrevrange(self.keys.recent, 0, limit - 1)
-        found = (self.get(task_id.decode()) for task_id in task_ids)
-        return [task for task in found if task is not None]
+        return self.do(self.operations.tasks(queue=queue, status=status, limit=limit))
+
+    def cancel(self, task_id: str, by: Actor = LIBRARY) -> str:
+        """Cancel a task: `cancelled`, or `requested` when it runs."""
+        return self.do(self.operations.cancel(task_id, by))
 
     def dead_letters(self, limit: int = 10_000) -> list[DeadLetter]:
         """The newest dead letters, newest first."""
-        entries = self._transport.redis.xrevrange(self.keys.dead_letters, count=limit)
-        return [_dead_letter(fields) for _, fields in entries]
+        return self.do(self.operations.dead_letters(limit))
 
-    def knows_worker(self, worker_id: str) -> bool:
-        """Whether a worker of this id has said hello and has not been silent for too long."""
-        return bool(self._transport.redis.exists(self.keys.worker_prefix + worker_id))
+    def requeue(self, task_id: str, by: Actor = LIBRARY) -> None:
+        """Give a dead-lettered task a new life."""
+        self.do(self.operations.requeue(task_id, by))
+
+    def queue_stats(self, queue: str) -> QueueStats:
+        """The numbers of one queue."""
+        return self.do(self.operations.queue_stats(queue))
+
+    def worker(self, worker_id: str) -> WorkerView:
+        """One worker."""
+        return self.do(self.operations.worker(worker_id))
 
     def close(self) -> None:
         """Close all connections."""
         self._transport.close()
 
 
-def _decoded(fields: dict[bytes, bytes], json_fields: tuple[str, ...]) -> dict[str, Any]:
-    known = {name.decode(): value.decode() for name, value in fields.items()}
-    return {name: msgspec.json.decode(value) if name in json_fields else value
-            for name, value in known.items()}
+class AsyncQueue:
+    """The same on an event loop: `await queue.do(queue.operations.submit(...))`."""
 
+    def __init__(self, settings: Settings) -> None:
+        self.operations = Operations(settings)
+        self._transport = AsyncTransport(settings.redis_url)
+        self._limit_s = min(RESEND_LIMIT_S, settings.task_retention_s)
 
-def _task(fields: dict[bytes, bytes], result: bytes | None) -> Task:
-    known = _decoded(fields, ("payload", "metadata"))
-    known["result"] = None if result is None else msgspec.json.decode(result)
-    return msgspec.convert(known, Task, strict=False)
+    async def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:
+        """Carry out an operation; `limit_s` bounds how long each of its calls is sent again."""
+        reply = None
+        while True:
+            try:
+                call = steps.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = await self._transport.call_again(
+                call, limit_s=self._limit_s if limit_s is None else limit_s)
 
-
-def _dead_letter(fields: dict[bytes, bytes]) -> DeadLetter:
-    return msgspec.convert(_decoded(fields, ("payload", "metadata")), DeadLetter, strict=False)
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()

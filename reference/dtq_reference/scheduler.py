@@ -48,7 +48,7 @@ class Scheduler:
 
     async def _promote(self) -> calls.PromoteReply:
         hands = self._hands
-        call = calls.promote(hands.keys, hands.identity.consumer, self._queues)
+        call = calls.promote(hands.keys, hands.settings, hands.identity, self._queues)
         reply = calls.read_promote(await self._transport.call(call))
         if reply.unknown_queue:
             names = await self._transport.redis.smembers(hands.keys.queues)
@@ -58,4 +58,4 @@ class Scheduler:
     async def _sweep(self) -> None:
         hands = self._hands
         self._next_sweep = time.monotonic() + 3 * hands.settings.heartbeat_interval_s
-        await self._transport.call(calls.sweep(hands.keys, hands.queue))
+        await self._transport.call(calls.sweep(hands.keys, hands.settings, hands.queue))

@@ -10,7 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from importlib import resources
 
-NAMES = ("submit", "take", "settle", "renew", "release", "promote", "register", "goodbye", "sweep")
+NAMES = ("submit", "take", "settle", "renew", "release", "promote", "register", "goodbye", "sweep",
+         "cancel", "requeue", "discard", "pause", "forget_queue", "read")
 
 
 @dataclass(frozen=True)

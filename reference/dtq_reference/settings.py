@@ -18,6 +18,9 @@ from dtq_reference.errors import SettingsError
 Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=31_536_000)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2_000_000_000)]
 
+SECRETS = frozenset({"redis_url", "api_key", "signing_key"})
+"""Fields whose values are never shown; a URL may hold a password."""
+
 HEARTBEAT_JITTER = 0.1
 """A heartbeat comes after its interval, give or take this share of it."""
 
@@ -25,15 +28,20 @@ HEARTBEAT_JITTER = 0.1
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One field for each variable: `visibility_timeout_s` is DTQ_VISIBILITY_TIMEOUT_S."""
 
-    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix)://")] = \
+    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix|redis\+cluster)://")] = \
         "redis://localhost:6379/0"
     key_prefix: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = "dtq:"
+    api_host: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] = "127.0.0.1"
+    api_port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
+    ws_path: Annotated[str, msgspec.Meta(pattern=r"^/[A-Za-z0-9/_.-]*\Z", max_length=200)] = \
+        "/ws/events"
     worker_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
     worker_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}\Z")] = ""
     visibility_timeout_s: Seconds = 30.0
     heartbeat_interval_s: Seconds = 5.0
     reap_interval_s: Seconds = 5.0
     scheduler_interval_s: Seconds = 0.5
+    max_queue_depth: Count = 10_000
     max_payload_bytes: Count = 262_144
     task_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] = 30_000
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
@@ -43,10 +51,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     task_retention_s: Count = 604_800
     result_retention_s: Count = 3_600
     result_max_bytes: Annotated[int, msgspec.Meta(ge=64, le=2_000_000_000)] = 8_192
+    idem_ttl_s: Count = 86_400
     drain_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
     dlq_enabled: bool = True
     dlq_maxlen: Count = 10_000
     log_level: Annotated[str, msgspec.Meta(pattern=r"^(DEBUG|INFO|WARNING|ERROR)\Z")] = "INFO"
+    api_key: str = ""
+    log_json: bool = False
+    worker_metrics_port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 0
+    signing_key: str = ""
+    process_pool: bool = False
     witness: str = ""
 
     @property
@@ -65,8 +79,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
         found = re.search(r"`\$\.(\w+)`", str(error))
         field = found.group(1) if found else ""
         reason = str(error).split(" - at `")[0]
-        # a URL may hold a password
-        shown = "malformed" if field == "redis_url" else repr(given.get(field))
+        shown = "malformed" if field in SECRETS else repr(given.get(field))
         raise SettingsError(f"DTQ_{field.upper()} is {shown}: {reason}.") from error
     _check_text(given)
     _check_url(settings.redis_url)
@@ -86,6 +99,7 @@ def _check_text(given: Mapping[str, str]) -> None:
 
 def _check_url(url: str) -> None:
     """Let redis-py read the URL; nothing is connected."""
+    url = url.replace("redis+cluster://", "redis://").partition(",")[0]
     try:
         redis.ConnectionPool.from_url(url).make_connection()
     except (ValueError, TypeError, redis.RedisError) as error:

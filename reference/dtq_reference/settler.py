@@ -63,5 +63,5 @@ class Settler:
         hands = self._hands
         hands.processed += states["succeeded"]
         hands.retried += states["retrying"]
-        hands.failed += states["failed"] + states["dead_lettered"]
+        hands.failed += states["failed"] + states["dead_lettered"] + states["cancelled"]
         hands.superseded += states["superseded"]

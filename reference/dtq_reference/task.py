@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from math import ceil
 from typing import Annotated, Any
 
 import msgspec
@@ -20,10 +21,17 @@ TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
 DelayMs = Annotated[int, msgspec.Meta(ge=0, le=10 * 365 * 86_400_000)]
 
 
+TaskType = Annotated[str, msgspec.Meta(min_length=1, max_length=200,
+                                       pattern=r"^[^\x00-\x1f\x7f]+\Z")]
+IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=255,
+                                             pattern=r"^[^\x00-\x1f\x7f]+\Z")]
+TtlSeconds = Annotated[float, msgspec.Meta(gt=0, le=10 * 365 * 86_400)]
+
+
 class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A submission. What is left out gets the contract's default when it is accepted."""
 
-    task_type: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    task_type: TaskType
     payload: dict[str, Any] = {}
     task_id: TaskId = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
     queue: QueueName = "default"
@@ -32,10 +40,21 @@ class TaskRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     timeout_ms: TimeoutMs | None = None
     delay_ms: DelayMs = 0
     metadata: dict[str, Any] = {}
+    idempotency_key: IdempotencyKey | None = None
+
+    @property
+    def ttl_ms(self) -> int:
+        """How long after its acceptance an attempt may begin; 0 if for ever."""
+        seconds: float = self.metadata.get("ttl_seconds", 0)
+        return ceil(1000 * seconds)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A task as Redis holds it. Times are epoch milliseconds of the Redis server's clock."""
+    """A task as Redis holds it. Times are epoch milliseconds of the Redis server's clock.
+
+    `result_expired`: it succeeded, and its result is not kept any more. `metadata` also has
+    `previous_attempts` of a requeued task, and `discarded` when its dead letter was thrown away.
+    """
 
     task_id: str
     queue: str
@@ -49,6 +68,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     created_at: int
     available_at: int
+    expires_at: int | None = None
+    idempotency_key: str | None = None
+    cancel_requested: int | None = None
     worker_id: str | None = None
     started_at: int | None = None
     finished_at: int | None = None
@@ -58,6 +80,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     retryable: bool | None = None
     retry_delay_ms: int | None = None
     result: Any = None
+    result_expired: bool = False
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +104,12 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
     """Check a submission. Raises `DtqError` INVALID_TASK or PAYLOAD_TOO_LARGE, naming the field."""
     try:
         request = msgspec.convert(fields, TaskRequest)
+        if "ttl_seconds" in request.metadata:
+            msgspec.convert({"ttl_seconds": request.metadata["ttl_seconds"]}, _Ttl)
     except msgspec.ValidationError as error:
         raise DtqError("INVALID_TASK", _sentence(str(error))) from error
     encode_json(request.task_type, "task_type")
+    encode_json(request.idempotency_key, "idempotency_key")
     if request.max_attempts > attempts_limit:
         raise DtqError("INVALID_TASK", f"max_attempts is {request.max_attempts}; "
                                        f"at most {attempts_limit} are allowed here.")
@@ -94,6 +120,33 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
     if len(encode_json(request.metadata, "metadata")) > MAX_METADATA_BYTES:
         raise DtqError("INVALID_TASK", f"metadata has more than {MAX_METADATA_BYTES} bytes.")
     return msgspec.structs.replace(request, timeout_ms=request.timeout_ms or default_timeout_ms)
+
+
+class _Ttl(msgspec.Struct):
+    ttl_seconds: TtlSeconds
+
+
+def task_from(fields: dict[str, str], result: bytes | None) -> Task:
+    """A task from its hash and its result."""
+    known: dict[str, Any] = dict(fields)
+    known["payload"] = msgspec.json.decode(fields["payload"])
+    known["metadata"] = msgspec.json.decode(fields["metadata"])
+    if "previous_attempts" in fields:
+        known["metadata"]["previous_attempts"] = msgspec.json.decode(fields["previous_attempts"])
+    if "discarded" in fields:
+        known["metadata"]["discarded"] = True
+    known["result"] = None if result is None else msgspec.json.decode(result)
+    known["result_expired"] = result is None and fields.get("status") == "succeeded"
+    return msgspec.convert(known, Task, strict=False)
+
+
+def dead_letter_from(fields: dict[str, str]) -> DeadLetter:
+    """A dead letter from its entry."""
+    known: dict[str, Any] = dict(fields)
+    for name in ("payload", "metadata"):
+        if name in fields:
+            known[name] = msgspec.json.decode(fields[name])
+    return msgspec.convert(known, DeadLetter, strict=False)
 
 
 def _sentence(fault: str) -> str:

@@ -120,7 +120,8 @@ class Worker:
             hands.drop(hold)
         started = [hold.taken for hold in hands.holds.values()]
         log.info("draining: %d started", len(started))
-        await self._try(calls.release(hands.keys, hands.identity, hands.queue, started),
+        await self._try(calls.release(hands.keys, hands.settings, hands.identity, hands.queue,
+                                      started),
                         limit_s=max(FAREWELL_LIMIT_S, hands.settings.drain_timeout_s))
         while hands.holds and (left_s := deadline - time.monotonic()) > 0:
             hands.changed.clear()
@@ -131,7 +132,7 @@ class Worker:
             log.warning("drain limit reached with %d unfinished", len(hands.holds))
         for duty in duties:
             duty.cancel()
-        await self._try(calls.goodbye(hands.keys, hands.identity, hands.queue),
+        await self._try(calls.goodbye(hands.keys, hands.settings, hands.identity, hands.queue),
                         limit_s=FAREWELL_LIMIT_S)
         log.info("worker %s has stopped", hands.identity.consumer)
 

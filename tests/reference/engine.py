@@ -20,6 +20,8 @@ LEASE_S = 3
 """Until the server has been up for one lease no lease counts as ended: it is not longer than a
 test run can wait for once, and long enough not to end within a test."""
 
+LEADER = Identity("leader", "00000000")
+
 LONG_AGO_MS = 86_400_000
 OF_THE_MOMENT = frozenset({"started_at", "last_heartbeat"})
 """Hash fields that tell when a step was last sent; a step that is sent again may move them."""
@@ -49,7 +51,7 @@ class Engine:
         return self.transport.call(call)
 
     def submit(self, **fields: Any) -> str:
-        return self.queue.submit(**{"task_type": "echo_task", **fields})[0]
+        return self.queue.submit(**{"task_type": "echo_task", **fields}).task_id
 
     def worker(self, worker_id: str = "w") -> Identity:
         """A process that has said hello; each has an incarnation of its own."""
@@ -85,29 +87,29 @@ class Engine:
         return calls.renew(self.keys, self.settings, identity, "default", holds,
                            {"status": "busy", "active_tasks": len(holds)})
 
-    def renew(self, identity: Identity, *holds: Taken) -> tuple[str, list[bool]]:
+    def renew(self, identity: Identity, *holds: Taken) -> tuple[str, list[int]]:
         return calls.read_renew(self.run(self.renew_call(identity, *holds)))
 
     def release_call(self, identity: Identity, *started: Taken) -> Call:
-        return calls.release(self.keys, identity, "default", started)
+        return calls.release(self.keys, self.settings, identity, "default", started)
 
     def release(self, identity: Identity, *started: Taken) -> list[bool]:
         return [bool(held) for held in self.run(self.release_call(identity, *started))]
 
-    def promote_call(self, consumer: str = "leader",
+    def promote_call(self, leader: Identity = LEADER,
                      queues: tuple[str, ...] = ("default",)) -> Call:
-        return calls.promote(self.keys, consumer, queues)
+        return calls.promote(self.keys, self.settings, leader, queues)
 
-    def promote(self, consumer: str = "leader",
+    def promote(self, leader: Identity = LEADER,
                 queues: tuple[str, ...] = ("default",)) -> calls.PromoteReply:
-        return calls.read_promote(self.run(self.promote_call(consumer, queues)))
+        return calls.read_promote(self.run(self.promote_call(leader, queues)))
 
     def goodbye(self, identity: Identity) -> str:
-        reply: bytes = self.run(calls.goodbye(self.keys, identity, "default"))
+        reply: bytes = self.run(calls.goodbye(self.keys, self.settings, identity, "default"))
         return reply.decode()
 
     def sweep(self) -> int:
-        removed: int = self.run(calls.sweep(self.keys, "default"))
+        removed: int = self.run(calls.sweep(self.keys, self.settings, "default"))
         return removed
 
     def end_leases(self) -> None:

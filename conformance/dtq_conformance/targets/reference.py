@@ -87,7 +87,11 @@ class ReferenceTarget:
                 for letter in self._queue.dead_letters()]
 
     def is_ready(self, worker_id: str) -> bool:
-        return self._queue.knows_worker(worker_id)
+        try:
+            self._queue.worker(worker_id)
+        except DtqError:
+            return False
+        return True
 
     def close(self) -> None:
         self._queue.close()

@@ -1,5 +1,7 @@
 -- Shared by the scripts that need it; `scripts.py` puts it in front of them.
--- ARGV[1] of every script is one msgpack map, here `call`.
+-- ARGV[1] of every script is one msgpack map, here `call`. Beside what a script's head names, it
+-- holds what `calls.py` calls common: task_prefix, idempotency_prefix, events, retention_s,
+-- idem_ttl_s, dlq_enabled, dlq_maxlen.
 
 local GROUP = 'workers'
 -- A consumer that never reads: entries that wait although they were read once are pending
@@ -9,14 +11,32 @@ local ONE_DAY_MS = 86400000
 
 local call = cmsgpack.unpack(ARGV[1])
 
-local function now_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
+local time = redis.call('TIME')
+local NOW = time[1] * 1000 + math.floor(time[2] / 1000)  -- epoch ms, the same in all of a step
+
+-- Publish what happened. `about`: task_id, queue, task_type, attempt; all of them may be absent.
+local published = 0
+local function publish(what, about, metadata)
+  published = published + 1
+  redis.call('PUBLISH', call.events, cjson.encode({
+    event_id = time[1] .. '-' .. time[2] .. '-' .. published, ts = NOW, type = what,
+    task_id = about.task_id or '', queue = about.queue or '', task_type = about.task_type or '',
+    attempt = tonumber(about.attempt or 0), worker_id = call.worker_id or '',
+    metadata = metadata}))
+end
+
+-- Read fields of a task's hash into a map; task_id is added, an absent field is nil.
+local function load_task(task_id, ...)
+  local names = {...}
+  local found = redis.call('HMGET', call.task_prefix .. task_id, ...)
+  local task = {task_id = task_id}
+  for place, name in ipairs(names) do task[name] = found[place] or nil end
+  return task
 end
 
 -- Take an entry out of its stream and out of the group's pending list.
 local function acknowledge(stream, entry_id)
-  redis.call('XACK', stream, GROUP, entry_id)
+  redis.pcall('XACK', stream, GROUP, entry_id)  -- nothing is pending where the group is gone
   redis.call('XDEL', stream, entry_id)
 end
 
@@ -31,6 +51,62 @@ local function set_waiting(stream, entry_id)
   redis.call('XCLAIM', stream, GROUP, RELEASED, 0, entry_id, 'IDLE', ONE_DAY_MS, 'JUSTID')
 end
 
+-- Add a queue's entry for a loaded task: its queue, task_type, payload, attempt, max_attempts,
+-- priority, timeout_ms, idempotency_key, signature. Returns its id.
+local function enqueue(stream, task)
+  local fields = {}
+  if task.signature then fields = {'signature', task.signature} end
+  return redis.call('XADD', stream, '*', 'task_id', task.task_id, 'queue', task.queue,
+      'task_type', task.task_type, 'payload', task.payload, 'attempt', task.attempt,
+      'max_attempts', task.max_attempts, 'priority', task.priority,
+      'timeout_ms', task.timeout_ms, 'idempotency_key', task.idempotency_key or '',
+      unpack(fields))
+end
+
+-- The schedule and its depth by queue change together.
+local function schedule(key, depth, task, due_ms)
+  redis.call('ZADD', key, due_ms, task.task_id)
+  redis.call('HINCRBY', depth, task.queue, 1)
+end
+
+local function unschedule(key, depth, task)
+  if redis.call('ZREM', key, task.task_id) == 1
+      and redis.call('HINCRBY', depth, task.queue, -1) <= 0 then
+    redis.call('HDEL', depth, task.queue)
+  end
+end
+
+local function record_key(task)
+  return call.idempotency_prefix .. task.queue .. ':' .. task.idempotency_key
+end
+
+local function idempotency_record(task_id, state)
+  return cjson.encode({task_id = task_id, state = state, updated_at = NOW})
+end
+
+local STATE_OF_KEY = {succeeded = 'completed', failed = 'failed', dead_lettered = 'failed',
+                      cancelled = 'failed', expired = 'failed'}
+local EVENT_OF_END = {succeeded = 'TASK_SUCCEEDED', failed = 'TASK_FAILED',
+                      dead_lettered = 'TASK_DEAD_LETTERED', cancelled = 'TASK_CANCELLED',
+                      expired = 'TASK_EXPIRED'}
+
+-- End a task: status, expiry, the record of its key if that names it, event. `task` has queue,
+-- task_type, attempt and idempotency_key.
+local function finish(task, status, metadata)
+  local key = call.task_prefix .. task.task_id
+  redis.call('HSET', key, 'status', status, 'finished_at', NOW)
+  if status ~= 'dead_lettered' then redis.call('EXPIRE', key, call.retention_s) end
+  if task.idempotency_key then
+    local record = redis.call('GET', record_key(task))
+    if record and cjson.decode(record).task_id == task.task_id then
+      redis.call('SET', record_key(task),
+                 idempotency_record(task.task_id, STATE_OF_KEY[status]), 'EX', call.idem_ttl_s)
+    end
+  end
+  publish(EVENT_OF_END[status], task, metadata)
+  return status
+end
+
 -- Add a dead letter; the oldest beyond the limit go, and their tasks begin to expire.
 local function add_dead_letter(letters, fields)
   local excess = redis.call('XLEN', letters) + 1 - call.dlq_maxlen
@@ -38,37 +114,44 @@ local function add_dead_letter(letters, fields)
     for _, entry in ipairs(redis.call('XRANGE', letters, '-', '+', 'COUNT', excess)) do
       for place = 1, #entry[2], 2 do
         if entry[2][place] == 'task_id' then
-          redis.call('EXPIRE', call.task_prefix .. entry[2][place + 1], call.retention_s)
+          local key = call.task_prefix .. entry[2][place + 1]
+          redis.call('HDEL', key, 'letter_id')
+          redis.call('EXPIRE', key, call.retention_s)
         end
       end
       redis.call('XDEL', letters, entry[1])
     end
   end
-  redis.call('XADD', letters, '*', unpack(fields))
+  return redis.call('XADD', letters, '*', unpack(fields))
 end
 
 -- End a task without success: as a dead letter, or as `failed` where there are none.
 -- `letters` is the dead-letter stream; `failure` has error_class, error_message, retryable
 -- (0 or 1), worker_id. The entry itself is acknowledged by the caller.
 local function fail_for_good(task_id, letters, failure)
-  local task = call.task_prefix .. task_id
-  local now = now_ms()
-  local status = call.dlq_enabled and 'dead_lettered' or 'failed'
-  redis.call('HSET', task, 'status', status, 'finished_at', now,
-             'error_class', failure.error_class, 'error_message', failure.error_message,
-             'retryable', failure.retryable)
+  local key = call.task_prefix .. task_id
+  local task = load_task(task_id, 'queue', 'task_type', 'payload', 'metadata', 'attempt',
+                         'priority', 'max_attempts', 'timeout_ms', 'created_at', 'available_at',
+                         'idempotency_key')
+  redis.call('HSET', key, 'error_class', failure.error_class,
+             'error_message', failure.error_message, 'retryable', failure.retryable)
   if not call.dlq_enabled then
-    redis.call('EXPIRE', task, call.retention_s)
-    return status
+    return finish(task, 'failed', {error_class = failure.error_class})
   end
-  local known = redis.call('HMGET', task, 'queue', 'task_type', 'payload', 'metadata', 'attempt',
-                           'max_attempts', 'priority', 'timeout_ms', 'created_at', 'available_at')
-  add_dead_letter(letters, {
-    'task_id', task_id, 'queue', known[1], 'original_queue', known[1], 'task_type', known[2],
-    'payload', known[3], 'metadata', known[4], 'attempts_made', known[5], 'attempt', known[5],
-    'max_attempts', known[6], 'priority', known[7], 'timeout_ms', known[8],
-    'created_at', known[9], 'available_at', known[10], 'failed_at_ms', now,
+  redis.call('HSET', key, 'letter_id', add_dead_letter(letters, {
+    'task_id', task_id, 'queue', task.queue, 'original_queue', task.queue,
+    'task_type', task.task_type, 'payload', task.payload, 'metadata', task.metadata,
+    'attempts_made', task.attempt, 'attempt', task.attempt, 'max_attempts', task.max_attempts,
+    'priority', task.priority, 'timeout_ms', task.timeout_ms,
+    'idempotency_key', task.idempotency_key or '', 'created_at', task.created_at,
+    'available_at', task.available_at, 'failed_at_ms', NOW,
     'last_error_class', failure.error_class, 'last_error', failure.error_message,
-    'retryable', failure.retryable, 'worker_id', failure.worker_id})
-  return status
+    'retryable', failure.retryable, 'worker_id', failure.worker_id}))
+  return finish(task, 'dead_lettered', {error_class = failure.error_class})
+end
+
+-- Write down an administrative action; `call` has actor and request_id.
+local function audit(stream, action, task_id)
+  redis.call('XADD', stream, 'MAXLEN', '~', 10000, '*', 'actor', call.actor, 'action', action,
+             'task_id', task_id, 'ts', NOW, 'request_id', call.request_id)
 end

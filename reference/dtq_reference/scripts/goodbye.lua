@@ -11,9 +11,10 @@ for level = 1, 10 do
     redis.pcall('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, call.consumer)  -- if there is a group
   end
 end
-local known = redis.call('HGET', KEYS[11], 'incarnation')
-if not known then return 'absent' end
-if known ~= call.incarnation then return 'other' end
+local known = redis.call('HMGET', KEYS[11], 'incarnation', 'status')
+if not known[1] then return 'absent' end
+if known[1] ~= call.incarnation then return 'other' end
 redis.call('HSET', KEYS[11], 'status', 'stopped', 'active_tasks', 0)
 redis.call('SREM', KEYS[12], call.worker_id)
+if known[2] ~= 'stopped' then publish('WORKER_STOPPED', {}) end
 return 'ours'

@@ -1,49 +1,65 @@
 #!lua flags=allow-oom
 -- Record how attempts ended and acknowledge them: each attempt in one step with its result,
 -- its next appointment or its dead letter. Sent again it changes nothing and answers the same.
--- KEYS  1-10 streams, most urgent first; 11 schedule; 12 dead letters
--- ARGV  map: task_prefix, result_prefix, consumer, worker_id, retention_s, result_retention_s,
---       dlq_enabled, dlq_maxlen, outcomes: list of maps with task_id, level, entry_id, attempt,
---       duration_ms, and either result or error_class, error_message, retryable, delay_ms
+-- KEYS  1-10 streams, most urgent first; 11 schedule; 12 its depth by queue; 13 dead letters
+-- ARGV  map: result_prefix, consumer, worker_id, result_retention_s, outcomes: list of maps with
+--       task_id, level, entry_id, attempt, duration_ms, and either result or error_class,
+--       error_message, retryable, delay_ms
 -- returns for each outcome the state that it led to, or superseded when this process was no
 -- longer the holder of that attempt
 
-local function settle(outcome)
-  local task = call.task_prefix .. outcome.task_id
-  local stream = KEYS[outcome.level]
-  local known = redis.call('HMGET', task, 'status', 'holder', 'attempt', 'entry_id',
-                           'max_attempts', 'outcome:' .. outcome.entry_id)
-  local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
-  if known[6] and string.sub(known[6], 1, #mine) == mine then
-    return string.sub(known[6], #mine + 1)
+-- The outcome of a holder that is none any more is dropped, and that is said once.
+local function supersede(task, outcome)
+  if not task.status then return 'superseded' end
+  local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
+  if redis.call('HSETNX', call.task_prefix .. task.task_id, note, NOW) == 1 then
+    task.attempt = outcome.attempt
+    publish('TASK_SUPERSEDED', task)
   end
-  if known[1] ~= 'running' or known[2] ~= call.consumer or known[4] ~= outcome.entry_id
-      or tonumber(known[3]) ~= outcome.attempt then
-    return 'superseded'
-  end
+  return 'superseded'
+end
 
-  acknowledge(stream, outcome.entry_id)
-  local now = now_ms()
-  local status
-  redis.call('HSET', task, 'duration_ms', outcome.duration_ms, 'finished_at', now)
+-- What the end of an attempt leads to; the entry is acknowledged already.
+local function lead_on(task, outcome)
+  local key = call.task_prefix .. task.task_id
   if not outcome.error_class then
-    status = 'succeeded'
-    redis.call('SET', call.result_prefix .. outcome.task_id, outcome.result,
+    redis.call('SET', call.result_prefix .. task.task_id, outcome.result,
                'EX', call.result_retention_s)
-    redis.call('HSET', task, 'status', status)
-    redis.call('EXPIRE', task, call.retention_s)
-  elseif outcome.retryable and outcome.attempt < tonumber(known[5]) then
-    status = 'retrying'
-    redis.call('HSET', task, 'status', status, 'error_class', outcome.error_class,
-               'error_message', outcome.error_message, 'retryable', 1,
-               'retry_delay_ms', outcome.delay_ms)
-    redis.call('ZADD', KEYS[11], now + outcome.delay_ms, outcome.task_id)
-  else
-    status = fail_for_good(outcome.task_id, KEYS[12], {
-      error_class = outcome.error_class, error_message = outcome.error_message,
-      retryable = outcome.retryable and 1 or 0, worker_id = call.worker_id})
+    return finish(task, 'succeeded')
   end
-  redis.call('HSET', task, 'outcome:' .. outcome.entry_id, mine .. status)
+  if task.cancel_requested or (outcome.retryable and outcome.attempt < tonumber(task.max_attempts))
+  then
+    redis.call('HSET', key, 'error_class', outcome.error_class,
+               'error_message', outcome.error_message, 'retryable', outcome.retryable and 1 or 0)
+    if task.cancel_requested then return finish(task, 'cancelled') end
+    redis.call('HSET', key, 'status', 'retrying', 'retry_delay_ms', outcome.delay_ms)
+    schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)
+    publish('TASK_RETRY_SCHEDULED', task, {error_class = outcome.error_class,
+                                           retry_delay_ms = outcome.delay_ms})
+    return 'retrying'
+  end
+  return fail_for_good(task.task_id, KEYS[13], {
+    error_class = outcome.error_class, error_message = outcome.error_message,
+    retryable = outcome.retryable and 1 or 0, worker_id = call.worker_id})
+end
+
+local function settle(outcome)
+  local settled = 'outcome:' .. outcome.entry_id
+  local task = load_task(outcome.task_id, 'status', 'holder', 'attempt', 'entry_id', 'max_attempts',
+                         'queue', 'task_type', 'idempotency_key', 'cancel_requested', settled)
+  local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
+  if task[settled] and string.sub(task[settled], 1, #mine) == mine then
+    return string.sub(task[settled], #mine + 1)
+  end
+  if task.status ~= 'running' or task.holder ~= call.consumer
+      or task.entry_id ~= outcome.entry_id or tonumber(task.attempt) ~= outcome.attempt then
+    return supersede(task, outcome)
+  end
+  acknowledge(KEYS[outcome.level], outcome.entry_id)
+  redis.call('HSET', call.task_prefix .. task.task_id, 'duration_ms', outcome.duration_ms,
+             'finished_at', NOW)
+  local status = lead_on(task, outcome)
+  redis.call('HSET', call.task_prefix .. task.task_id, settled, mine .. status)
   return status
 end
 

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Remove consumers whose process is gone and that have nothing pending, and the names of
--- workers whose hash has expired. A consumer is named worker_id.incarnation.
+-- Remove consumers whose process is gone and that have nothing pending, and the names of workers
+-- whose hash has expired; announce, once, who has been silent for three of its heartbeats. A
+-- consumer is named worker_id.incarnation.
 -- KEYS  1-10 streams, most urgent first; 11 workers
 -- ARGV  map: worker_prefix
 -- returns how many consumers were removed
@@ -24,8 +25,14 @@ for level = 1, 10 do
   end
 end
 for _, worker_id in ipairs(redis.call('SMEMBERS', KEYS[11])) do
-  if redis.call('EXISTS', call.worker_prefix .. worker_id) == 0 then
+  local key = call.worker_prefix .. worker_id
+  local known = redis.call('HMGET', key, 'last_heartbeat', 'heartbeat_interval_s', 'stale_since')
+  if not known[1] then
     redis.call('SREM', KEYS[11], worker_id)
+  elseif known[3] ~= known[1] and known[2] and NOW > known[1] + 3000 * known[2] then
+    redis.call('HSET', key, 'stale_since', known[1])
+    call.worker_id = worker_id
+    publish('WORKER_STALE', {})
   end
 end
 return removed

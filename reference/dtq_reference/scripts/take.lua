@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
--- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters
--- ARGV  map: task_prefix, consumer, worker_id, incarnation, room, in_hand (list of {level,
---       entry_id, attempt, task_id}), reap (look at ended leases too), lease_ms, dlq_enabled,
---       dlq_maxlen, retention_s
+-- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
+-- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
+--       task_id}), reap (look at ended leases too), lease_ms
 -- returns {state, tasks, blocked, last_ids}
---   state     ours | absent | other | leaving: what the worker hash says of this process
+--   state     ours | absent | other | leaving: what the worker hash says of this process;
+--             paused: ours, but of this queue nothing is taken now
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
---              queue, alone, created_at} each
+--              queue, alone, created_at, idempotency_key, signature of the entry} each
 --   blocked   1 when a task that must run alone waits for this process to be empty-handed
 --   last_ids  the ids up to which the group has read, when nothing more was to be had; else {}
 
@@ -17,7 +17,6 @@ if not worker[1] then return {'absent', {}, 0, {}} end
 if worker[1] ~= call.incarnation then return {'other', {}, 0, {}} end
 if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}} end
 
-local now = now_ms()
 local tasks = {}
 local busy = #call.in_hand > 0
 local in_hand = {}
@@ -29,58 +28,65 @@ for _, hold in ipairs(call.in_hand) do
   end
 end
 
-local function load_task(task_id)
-  local found = redis.call('HMGET', call.task_prefix .. task_id, 'status', 'entry_id', 'attempt',
-      'max_attempts', 'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
-      'created_at')
-  return {task_id = task_id, status = found[1], entry_id = found[2], attempt = tonumber(found[3]),
-          max_attempts = tonumber(found[4]), losses = tonumber(found[5] or 0),
-          holder = found[6], task_type = found[7], payload = found[8], timeout_ms = found[9],
-          queue = found[10], created_at = found[11]}
+-- An entry with the task that it leads to.
+local function read_entry(level, entry_id, flat)
+  local fields = {}
+  for place = 1, #flat, 2 do fields[flat[place]] = flat[place + 1] end
+  local task = load_task(fields.task_id or '', 'status', 'entry_id', 'attempt', 'max_attempts',
+                         'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
+                         'created_at', 'idempotency_key', 'cancel_requested', 'expires_at')
+  task.attempt = tonumber(task.attempt)
+  task.losses = tonumber(task.losses or 0)
+  return {level = level, id = entry_id, fields = fields, flat = flat, task = task}
 end
 
-local function task_id_of(fields)
-  for place = 1, #fields, 2 do
-    if fields[place] == 'task_id' then return fields[place + 1] end
-  end
-  return ''
-end
-
--- Mark a task as running here and put it into the answer.
-local function hand_over(level, entry_id, task)
+-- Mark a task as running here and put it into the answer. A take that is only answered again
+-- is no second start.
+local function hand_over(entry, is_again)
+  local task = entry.task
   redis.call('HSET', call.task_prefix .. task.task_id, 'status', 'running',
              'holder', call.consumer, 'worker_id', call.worker_id, 'attempt', task.attempt,
-             'entry_id', entry_id, 'losses', task.losses, 'started_at', now)
-  tasks[#tasks + 1] = {level, entry_id, task.attempt, task.task_id, task.task_type, task.payload,
-                       task.max_attempts, tonumber(task.timeout_ms), task.queue,
-                       task.losses >= 2 and 1 or 0, tonumber(task.created_at)}
+             'entry_id', entry.id, 'losses', task.losses, 'started_at', NOW)
+  if not is_again then publish('TASK_STARTED', task) end
+  -- a signature is for what the entry says; what is executed is what the hash says
+  local is_same = entry.fields.payload == task.payload
+      and entry.fields.task_type == task.task_type
+  tasks[#tasks + 1] = {
+    entry.level, entry.id, task.attempt, task.task_id, task.task_type, task.payload,
+    tonumber(task.max_attempts), tonumber(task.timeout_ms), task.queue,
+    task.losses >= 2 and 1 or 0, tonumber(task.created_at), task.idempotency_key or '',
+    is_same and entry.fields.signature or ''}
 end
 
 -- An entry whose task has no hash: it cannot be executed, and must not be lost unseen.
-local function bury_orphan(level, entry_id, fields)
-  acknowledge(KEYS[level], entry_id)
+local function bury_orphan(entry)
+  acknowledge(KEYS[entry.level], entry.id)
   if not call.dlq_enabled then return end
-  local letter = {'attempts_made', 0, 'failed_at_ms', now, 'metadata', '{}',
+  local letter = {'attempts_made', 0, 'failed_at_ms', NOW, 'metadata', '{}',
                   'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
-                  'retryable', 0, 'worker_id', call.worker_id}
-  for place = 1, #fields, 2 do
-    letter[#letter + 1] = fields[place]
-    letter[#letter + 1] = fields[place + 1]
-    if fields[place] == 'queue' then
-      letter[#letter + 1] = 'original_queue'
-      letter[#letter + 1] = fields[place + 1]
-    end
-  end
+                  'retryable', 0, 'worker_id', call.worker_id,
+                  'original_queue', entry.fields.queue or ''}
+  for _, part in ipairs(entry.flat) do letter[#letter + 1] = part end
   add_dead_letter(KEYS[12], letter)
+  publish('TASK_DEAD_LETTERED', entry.fields, {error_class = 'OrphanEntry'})
 end
 
 -- Settle without executing what needs no execution: only a queued or running task has an entry
--- that leads to it, and only one. Returns true when this entry is done with.
-local function is_settled(level, entry_id, fields, task)
+-- that leads to it, and only one; and no attempt begins after a request to cancel, nor, unless it
+-- began before, when its time is over. Returns true when this entry is done with.
+local function is_settled(entry, may_expire)
+  local task = entry.task
   if not task.status then
-    bury_orphan(level, entry_id, fields)
-  elseif (task.status ~= 'queued' and task.status ~= 'running') or task.entry_id ~= entry_id then
-    acknowledge(KEYS[level], entry_id)
+    bury_orphan(entry)
+  elseif (task.status ~= 'queued' and task.status ~= 'running') or task.entry_id ~= entry.id then
+    acknowledge(KEYS[entry.level], entry.id)
+    publish('TASK_DUPLICATE_ABSORBED', task)
+  elseif task.cancel_requested then
+    acknowledge(KEYS[entry.level], entry.id)
+    finish(task, 'cancelled')
+  elseif may_expire and task.expires_at and tonumber(task.expires_at) <= NOW then
+    acknowledge(KEYS[entry.level], entry.id)
+    finish(task, 'expired')
   else
     return false
   end
@@ -88,8 +94,15 @@ local function is_settled(level, entry_id, fields, task)
 end
 
 -- A task that lost two holders runs alone: it waits until this process has nothing in hand.
-local function must_wait(losses)
-  return losses >= 2 and (busy or #tasks > 0)
+local function must_wait(task)
+  return task.losses >= 2 and (busy or #tasks > 0)
+end
+
+-- The entry of an id that is pending; a pending id whose entry is gone is forgotten.
+local function pending_entry(level, entry_id)
+  local found = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
+  if found then return read_entry(level, entry_id, found[2]) end
+  redis.call('XACK', KEYS[level], GROUP, entry_id)
 end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
@@ -97,35 +110,24 @@ local alone = false
 for level = 1, 10 do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
-    local entry_id = pending[1]
-    if not in_hand[level][entry_id] then
-      local entry = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
-      if not entry then
-        redis.call('XACK', KEYS[level], GROUP, entry_id)
-      else
-        local task = load_task(task_id_of(entry[2]))
-        if not is_settled(level, entry_id, entry[2], task) then
-          redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
-          hand_over(level, entry_id, task)
-          alone = alone or task.losses >= 2
-        end
-      end
+    local entry = not in_hand[level][pending[1]] and pending_entry(level, pending[1])
+    if entry and not is_settled(entry, false) then
+      redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry.id, 'JUSTID')
+      hand_over(entry, entry.task.status == 'running')
+      alone = alone or entry.task.losses >= 2
     end
   end
 end
+if redis.call('EXISTS', KEYS[13]) == 1 then return {'paused', tasks, 0, {}} end
 if alone then return {'ours', tasks, 0, {}} end
 
 -- 2. One entry whose lease has ended. Returns stop when nothing after it may be taken now.
 local function redeliver(level, entry_id)
-  local entry = redis.call('XRANGE', KEYS[level], entry_id, entry_id)[1]
-  if not entry then
-    redis.call('XACK', KEYS[level], GROUP, entry_id)
-    return nil
-  end
-  local task = load_task(task_id_of(entry[2]))
-  if is_settled(level, entry_id, entry[2], task) then return nil end
+  local entry = pending_entry(level, entry_id)
+  if not entry or is_settled(entry, true) then return nil end
+  local task = entry.task
   if task.status == 'running' then
-    if task.attempt >= task.max_attempts then
+    if task.attempt >= tonumber(task.max_attempts) then
       acknowledge(KEYS[level], entry_id)
       fail_for_good(task.task_id, KEYS[12], {
         error_class = 'WorkerLost', retryable = 0, worker_id = call.worker_id,
@@ -135,24 +137,24 @@ local function redeliver(level, entry_id)
     task.losses = task.losses + 1
     task.attempt = task.attempt + 1
   end
-  if must_wait(task.losses) then return 'blocked' end
+  if must_wait(task) then return 'blocked' end
   redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
-  hand_over(level, entry_id, task)
+  hand_over(entry, false)
   return task.losses >= 2 and 'alone' or nil
 end
 
 -- 3. One entry that was never read before.
-local function accept(level, entry_id, fields)
-  local task = load_task(task_id_of(fields))
-  if is_settled(level, entry_id, fields, task) then return nil end
-  if task.status == 'running' then
+local function accept(level, entry_id, flat)
+  local entry = read_entry(level, entry_id, flat)
+  if entry.task.status == 'running' and entry.task.entry_id == entry_id then
     -- the group was made anew: the entry goes back to its holder, with a fresh lease
-    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')
+    redis.call('XCLAIM', KEYS[level], GROUP, entry.task.holder, 0, entry_id, 'JUSTID')
     return nil
   end
-  if must_wait(task.losses) then return 'blocked' end
-  hand_over(level, entry_id, task)
-  return task.losses >= 2 and 'alone' or nil
+  if is_settled(entry, true) then return nil end
+  if must_wait(entry.task) then return 'blocked' end
+  hand_over(entry, false)
+  return entry.task.losses >= 2 and 'alone' or nil
 end
 
 -- An outage counts as idle time, so until one lease after the server's start (which it tells in

@@ -7,12 +7,9 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take", "  if task.status == 'running' then\n    if task.attempt >= ",
-            "  for place = 1, #entry[2], 2 do\n"
-            "    if entry[2][place] == 'attempt'\n"
-            "        and tonumber(entry[2][place + 1]) < task.attempt then\n"
-            "      acknowledge(KEYS[level], entry_id)\n"
-            "      return nil\n"
-            "    end\n"
+            "  if tonumber(entry.fields.attempt) < task.attempt then\n"
+            "    acknowledge(KEYS[level], entry_id)\n"
+            "    return nil\n"
             "  end\n"
             "  if task.status == 'running' then\n    if task.attempt >= ")
 

@@ -6,10 +6,9 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "-- Mark a task as running here and put it into the answer.\n"
-            "local function hand_over(level, entry_id, task)\n",
-            "local function hand_over(level, entry_id, task)\n"
-            "  acknowledge(KEYS[level], entry_id)\n")
+    rewrite("take", "local function hand_over(entry, is_again)\n",
+            "local function hand_over(entry, is_again)\n"
+            "  acknowledge(KEYS[entry.level], entry.id)\n")
 
 
 DEFECT = Defect(

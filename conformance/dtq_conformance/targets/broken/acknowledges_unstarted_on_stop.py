@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("release", "        set_waiting(KEYS[level], entry_id)",
-            "        acknowledge(KEYS[level], entry_id)")
+    rewrite("release", "  set_waiting(stream, entry[1])\n",
+            "  acknowledge(stream, entry[1])\n")
 
 
 DEFECT = Defect(

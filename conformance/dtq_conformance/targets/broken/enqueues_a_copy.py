@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dtq_reference.operations import Submitted
 from dtq_reference.queue import Queue
 
 from dtq_conformance.targets.defect import Defect
@@ -12,7 +13,7 @@ from dtq_conformance.targets.defect import Defect
 def _put_in() -> None:
     submit = Queue.submit
 
-    def submit_twice(self: Queue, **fields: Any) -> tuple[str, str]:
+    def submit_twice(self: Queue, **fields: Any) -> Submitted:
         accepted = submit(self, **fields)
         submit(self, **{name: value for name, value in fields.items() if name != "task_id"})
         return accepted

@@ -6,8 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("submit", "redis.call('XADD', KEYS[1], ",
-            "redis.call('XADD', (string.gsub(KEYS[1], '%d$', '5')), ")
+    rewrite("submit", "+ 10 - task.priority], task)", "+ 5], task)")
 
 
 DEFECT = Defect(

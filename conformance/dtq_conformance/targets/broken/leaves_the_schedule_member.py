@@ -6,10 +6,9 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("promote", "    redis.call('ZREM', KEYS[2], task_id)\n    promoted = promoted + 1\n",
-            "    promoted = promoted + 1\n")
-    rewrite("promote", "    redis.call('ZREM', KEYS[2], task_id)\n  elseif not place",
-            "    place = place\n  elseif not place")
+    rewrite("promote", "  else\n    unschedule(KEYS[2], KEYS[3], task)\n", "  else\n")
+    rewrite("promote", "    unschedule(KEYS[2], KEYS[3], task)\n  elseif not place_of",
+            "    unknown = 0\n  elseif not place_of")
 
 
 DEFECT = Defect(

@@ -6,9 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    redis.call('HSET', task, 'status', status)\n"
-            "    redis.call('EXPIRE', task, call.retention_s)\n",
-            "    redis.call('HSET', task, 'status', status)\n")
+    rewrite("settle", "  if status ~= 'dead_lettered' then redis.call('EXPIRE',",
+            "  if status == 'failed' then redis.call('EXPIRE',")
 
 
 DEFECT = Defect(

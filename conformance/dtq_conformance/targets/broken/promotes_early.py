@@ -6,7 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("promote", "'-inf', now,", "'-inf', now + 60,")
+    rewrite("promote", "'-inf', NOW,", "'-inf', NOW + 60,")
 
 
 DEFECT = Defect(

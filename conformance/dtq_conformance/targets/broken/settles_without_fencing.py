@@ -6,7 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    return 'superseded'\n", "")
+    rewrite("settle", "    return supersede(task, outcome)\n", "")
 
 
 DEFECT = Defect(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dtq_reference.operations import Submitted
 from dtq_reference.queue import Queue
 
 from dtq_conformance.targets.defect import Defect, rewrite
@@ -23,16 +24,17 @@ redis.call('HSET', KEYS[1], 'entry_id', redis.call('XADD', KEYS[2], '*', unpack(
 
 
 def _put_in() -> None:
-    rewrite("submit", "if status == 'queued' then", "if status == 'queued' and false then")
-    rewrite("submit", "\nelse\n  redis.call('ZADD'", "\nelseif status == 'pending' then\n"
-            "  redis.call('ZADD'")
+    rewrite("submit", "  if status == 'queued' then\n", "  if status == 'never' then\n")
+    rewrite("submit", "  else\n    schedule(", "  elseif status == 'pending' then\n    schedule(")
     submit = Queue.submit
 
-    def submit_and_enqueue(self: Queue, **fields: Any) -> tuple[str, str]:
-        task_id, state = submit(self, **fields)
-        stream = self.keys.stream(fields.get("queue", "default"), fields.get("priority", 5))
-        self._transport.redis.eval(ENQUEUE, 2, self.keys.task_prefix + task_id, stream, *FIELDS)
-        return task_id, state
+    def submit_and_enqueue(self: Queue, **fields: Any) -> Submitted:
+        accepted = submit(self, **fields)
+        keys = self.operations.keys
+        stream = keys.stream(fields.get("queue", "default"), fields.get("priority", 5))
+        self._transport.redis.eval(ENQUEUE, 2, keys.task_prefix + accepted.task_id, stream,
+                                   *FIELDS)
+        return accepted
 
     Queue.submit = submit_and_enqueue  # type: ignore[method-assign]
 

@@ -1,0 +1,353 @@
+"""Every operation on the queue, once and without I/O: a generator that yields the `Call`s to send
+and is sent their replies. `queue.py` drives it, with a synchronous or an asynchronous client.
+
+Each operation refuses with `DtqError`, and has then changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from dtq_reference import calls
+from dtq_reference.calls import Actor, Call
+from dtq_reference.errors import DtqError
+from dtq_reference.keys import GROUP, Keys
+from dtq_reference.settings import Settings
+from dtq_reference.task import (
+    DeadLetter,
+    QueueName,
+    Task,
+    TaskId,
+    TaskRequest,
+    dead_letter_from,
+    request_from,
+    task_from,
+)
+
+T = TypeVar("T")
+Steps = Generator[Call, Any, T]
+
+PAGE = 200
+"""How many records one step reads at most."""
+
+STALE_HEARTBEATS = 3
+"""An observer says of a worker that it is stale after so many heartbeats without one."""
+
+
+class Submitted(msgspec.Struct, frozen=True):
+    """The answer to a submission. `duplicate`: the key is that of the finished task `task_id`,
+    whose status this is; nothing new was accepted."""
+
+    task_id: str
+    status: str
+    duplicate: bool = False
+
+
+class QueueStats(msgspec.Struct, frozen=True):
+    """A queue. `depth` counts its unfinished tasks, `pending` those in the hands of workers."""
+
+    queue: str
+    depth: int
+    pending: int
+    paused: bool
+    retry_scheduled: int
+    dlq_depth: int
+    workers_active: int
+
+
+class WorkerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker as it describes itself; `stale` is what an observer says of a silent one."""
+
+    worker_id: str
+    incarnation: str
+    status: str = ""
+    hostname: str = ""
+    started_at: int = 0
+    last_heartbeat: int = 0
+    heartbeat_interval_s: float = 0
+    active_tasks: int = 0
+    concurrency: int = 0
+    tasks_processed: int = 0
+    tasks_failed: int = 0
+    tasks_retried: int = 0
+
+
+class Operations:
+    """The operations of one installation."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.keys = Keys(settings.key_prefix)
+
+    def submit(self, **fields: Any) -> Steps[Submitted]:
+        """Submit a task; the fields are those of `TaskRequest`. Refused as INVALID_TASK,
+        PAYLOAD_TOO_LARGE, IDEMPOTENCY_IN_PROGRESS or QUEUE_FULL."""
+        [answer] = yield from self.submit_all([fields])
+        if isinstance(answer, DtqError):
+            raise answer
+        return answer
+
+    def submit_all(self, tasks: Sequence[Any]) -> Steps[list[Submitted | DtqError]]:
+        """Submit tasks, each by itself: an answer or a refusal for each, in their order."""
+        answers: list[Submitted | DtqError | TaskRequest] = []
+        for fields in tasks:
+            try:
+                answers.append(self._request(fields))
+            except DtqError as refusal:
+                answers.append(refusal)
+        good = [request for request in answers if isinstance(request, TaskRequest)]
+        if good:
+            replies = iter(calls.read_submit(
+                (yield calls.submit(self.keys, self.settings, good))))
+        return [_submitted(answer, *next(replies)) if isinstance(answer, TaskRequest) else answer
+                for answer in answers]
+
+    def _request(self, fields: Any) -> TaskRequest:
+        settings = self.settings
+        return request_from(fields, max_payload_bytes=settings.max_payload_bytes,
+                            attempts_limit=settings.max_attempts,
+                            default_timeout_ms=settings.task_timeout_ms)
+
+    def get(self, task_id: str) -> Steps[Task | None]:
+        """The task as it stands, or None when it is not known (never was, or was forgotten)."""
+        found = yield from self._tasks([task_id] if _is(TaskId, task_id) else [])
+        return found[0] if found else None
+
+    def tasks(self, *, queue: str | None = None, status: str | None = None,
+              limit: int = 100) -> Steps[list[Task]]:
+        """The newest tasks, newest first, of those that were submitted last."""
+        [ids] = yield calls.read(("ZREVRANGE", self.keys.recent, 0, -1))
+        found: list[Task] = []
+        for start in range(0, len(ids), PAGE):
+            page = yield from self._tasks([each.decode() for each in ids[start:start + PAGE]])
+            found += [task for task in page if queue in (None, task.queue)
+                      and status in (None, task.status)]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _tasks(self, task_ids: Iterable[str]) -> Steps[list[Task]]:
+        commands = [command for task_id in task_ids
+                    for command in (("HGETALL", self.keys.task_prefix + task_id),
+                                    ("GET", self.keys.result_prefix + task_id))]
+        if not commands:
+            return []
+        replies = yield calls.read(*commands)
+        return [task_from(_fields(flat), result)
+                for flat, result in zip(replies[::2], replies[1::2], strict=True) if flat]
+
+    def cancel(self, task_id: str, by: Actor) -> Steps[str]:
+        """Cancel a task: `cancelled` when it waited; `requested` when it runs, and then it ends
+        as soon as its handler listens or fails. Refused as TASK_NOT_FOUND or TASK_TERMINAL."""
+        state, status = yield from self._cancel(task_id, by)
+        if state == "unknown":
+            raise _not_found(task_id)
+        if state == "terminal":
+            raise DtqError("TASK_TERMINAL", f"Task {task_id} is {status} already.", status=status)
+        return state
+
+    def _cancel(self, task_id: str, by: Actor, **more: Any) -> Steps[tuple[str, str]]:
+        stream = yield from self._stream_of(task_id)
+        if stream is None:
+            return "unknown", ""
+        reply = yield calls.cancel(self.keys, self.settings, by, task_id, stream, **more)
+        state, status = (each.decode() for each in reply)
+        return state, status
+
+    def _stream_of(self, task_id: str) -> Steps[str | None]:
+        if not _is(TaskId, task_id):
+            return None
+        [[queue, priority]] = yield calls.read(
+            ("HMGET", self.keys.task_prefix + task_id, "queue", "priority"))
+        return queue and self.keys.stream(queue.decode(), int(priority))
+
+    def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
+        """The newest dead letters, newest first."""
+        [letters] = yield calls.read(
+            ("XREVRANGE", self.keys.dead_letters, "+", "-", "COUNT", limit))
+        return [dead_letter_from(_fields(flat)) for _, flat in letters]
+
+    def dead_letter(self, task_id: str) -> Steps[DeadLetter]:
+        """The dead letter of a task. Refused as TASK_NOT_FOUND."""
+        for letter in (yield from self.dead_letters(self.settings.dlq_maxlen)):
+            if letter.task_id == task_id:
+                return letter
+        raise DtqError("TASK_NOT_FOUND", f"There is no dead letter of task {task_id!r}.")
+
+    def requeue(self, task_id: str, by: Actor) -> Steps[None]:
+        """Give a dead-lettered task a new life. Refused as TASK_NOT_FOUND, NOT_REQUEUEABLE or
+        IDEMPOTENCY_IN_PROGRESS."""
+        stream = yield from self._stream_of(task_id)
+        if stream is None:
+            raise _not_found(task_id)
+        reply = yield calls.requeue(self.keys, self.settings, by, task_id, stream)
+        state, about = (each.decode() for each in reply)
+        if state == "unknown":
+            raise _not_found(task_id)
+        if state == "in_progress":
+            raise _in_progress(about)
+        if state == "refused":
+            raise _not_dead(task_id, about)
+
+    def discard(self, task_id: str, by: Actor) -> Steps[None]:
+        """Throw the dead letter of a task away; its record stays for the retention time. Refused
+        as TASK_NOT_FOUND or NOT_REQUEUEABLE."""
+        gone = yield calls.discard(self.keys, self.settings, by, task_id=task_id)
+        if gone:
+            return
+        task = yield from self.get(task_id)
+        if task is None:
+            raise _not_found(task_id)
+        raise _not_dead(task_id, task.status)
+
+    def purge_dead_letters(self, by: Actor) -> Steps[int]:
+        """Throw all dead letters away; returns how many there were."""
+        total = 0
+        while gone := (yield calls.discard(self.keys, self.settings, by, action="purge_dlq")):
+            total += gone
+        return total
+
+    def purge_queue(self, queue: str, by: Actor) -> Steps[int]:
+        """Cancel all that waits in a queue, one atomic step each, and leave what runs. A queue in
+        which nothing is left is forgotten. Returns how many tasks were cancelled."""
+        _check_queue(queue)
+        cancelled = 0
+        for task_id in (yield from self._waiting(queue)):
+            state, _ = yield from self._cancel(task_id, by, action="purge", only_waiting=True)
+            cancelled += state == "cancelled"
+        yield calls.forget_queue(self.keys, self.settings, queue)
+        return cancelled
+
+    def _waiting(self, queue: str) -> Steps[list[str]]:
+        """The ids of tasks with an entry in the queue's streams, or in the schedule."""
+        *levels, scheduled = yield calls.read(
+            *(("XRANGE", stream, "-", "+") for stream in self.keys.streams(queue)),
+            ("ZRANGE", self.keys.schedule, 0, -1))
+        found = [_fields(flat)["task_id"] for entries in levels for _, flat in entries]
+        if scheduled:
+            queues = yield calls.read(*(("HGET", self.keys.task_prefix + task_id.decode(), "queue")
+                                        for task_id in scheduled))
+            found += [task_id.decode() for task_id, its in zip(scheduled, queues, strict=True)
+                      if its == queue.encode()]
+        return found
+
+    def pause(self, queue: str, by: Actor) -> Steps[None]:
+        """Let no worker take anything from a queue any more; what runs, runs on."""
+        _check_queue(queue)
+        yield calls.pause(self.keys, self.settings, by, queue, paused=True)
+
+    def resume(self, queue: str, by: Actor) -> Steps[None]:
+        """Let workers take from a queue again."""
+        _check_queue(queue)
+        yield calls.pause(self.keys, self.settings, by, queue, paused=False)
+
+    def queues(self) -> Steps[list[QueueStats]]:
+        """All queues that were ever used and not forgotten, by name."""
+        [names] = yield calls.read(("SMEMBERS", self.keys.queues))
+        found = []
+        for name in sorted(each.decode() for each in names):
+            found.append((yield from self._stats(name)))
+        return found
+
+    def queue_stats(self, queue: str) -> Steps[QueueStats]:
+        """One queue. Refused as QUEUE_NOT_FOUND."""
+        [is_known] = yield calls.read(("SISMEMBER", self.keys.queues, queue))
+        if not is_known:
+            raise DtqError("QUEUE_NOT_FOUND", f"There is no queue {queue!r}.")
+        return (yield from self._stats(queue))
+
+    def _stats(self, queue: str) -> Steps[QueueStats]:
+        streams = self.keys.streams(queue)
+        counts = yield calls.read(
+            *(("XLEN", stream) for stream in streams),
+            *(("XPENDING", stream, GROUP) for stream in streams),
+            ("EXISTS", self.keys.paused(queue)), ("HGET", self.keys.schedule_depth, queue),
+            ("XLEN", self.keys.dead_letters))
+        paused, scheduled, dead = counts[20:]
+        workers = yield from self.workers()
+        return QueueStats(
+            queue=queue, depth=sum(counts[:10]) + int(scheduled or 0),
+            pending=sum(_held(summary) for summary in counts[10:20]), paused=bool(paused),
+            retry_scheduled=int(scheduled or 0), dlq_depth=dead,
+            workers_active=sum(worker.status not in ("stopped", "stale") for worker in workers))
+
+    def workers(self) -> Steps[list[WorkerView]]:
+        """All workers that are known, by id, the silent ones among them."""
+        [names] = yield calls.read(("SMEMBERS", self.keys.workers))
+        return (yield from self._workers(sorted(each.decode() for each in names)))
+
+    def worker(self, worker_id: str) -> Steps[WorkerView]:
+        """One worker, also one that has stopped lately. Refused as WORKER_NOT_FOUND."""
+        found = yield from self._workers([worker_id])
+        if not found:
+            raise DtqError("WORKER_NOT_FOUND", f"There is no worker {worker_id!r}.")
+        return found[0]
+
+    def _workers(self, worker_ids: Sequence[str]) -> Steps[list[WorkerView]]:
+        if not worker_ids:
+            return []
+        (seconds, _), *hashes = yield calls.read(
+            ("TIME",), *(("HGETALL", self.keys.worker_prefix + each) for each in worker_ids))
+        return [_worker(_fields(flat), 1000 * int(seconds)) for flat in hashes if flat]
+
+
+def _submitted(request: TaskRequest, verdict: str, task_id: str,
+               status: str) -> Submitted | DtqError:
+    if verdict == "in_progress":
+        return _in_progress(task_id)
+    if verdict == "full":
+        return DtqError("QUEUE_FULL", f"Queue {request.queue} has {status} unfinished tasks, as "
+                                      "many as it may have. Submit again later.")
+    return Submitted(task_id, status, duplicate=verdict == "duplicate")
+
+
+def _in_progress(task_id: str) -> DtqError:
+    return DtqError("IDEMPOTENCY_IN_PROGRESS",
+                    f"The key is that of task {task_id}, which is not finished.", task_id=task_id)
+
+
+def _not_found(task_id: str) -> DtqError:
+    return DtqError("TASK_NOT_FOUND", f"There is no task {task_id!r}; a task's id is 32 "
+                                      "lower-case hexadecimal digits.")
+
+
+def _not_dead(task_id: str, status: str) -> DtqError:
+    return DtqError("NOT_REQUEUEABLE", f"Task {task_id} is {status} and has no dead letter.",
+                    status=status)
+
+
+def _worker(fields: dict[str, str], now_ms: int) -> WorkerView:
+    view = msgspec.convert(fields, WorkerView, strict=False)
+    silent_ms = now_ms - view.last_heartbeat
+    if view.status != "stopped" and silent_ms > 1000 * STALE_HEARTBEATS * view.heartbeat_interval_s:
+        return msgspec.structs.replace(view, status="stale")
+    return view
+
+
+def _held(summary: Any) -> int:
+    """How many entries of a stream are in the hands of a worker, from XPENDING's summary."""
+    consumers = (summary[3] or []) if summary else []
+    return sum(int(count) for name, count in consumers if name != b"released")
+
+
+def _fields(flat: list[bytes]) -> dict[str, str]:
+    """Fields and values that stand one after the other, as HGETALL gives them, as a map."""
+    return {name.decode(): value.decode()
+            for name, value in zip(flat[::2], flat[1::2], strict=True)}
+
+
+def _check_queue(queue: str) -> None:
+    if not _is(QueueName, queue):
+        raise DtqError("INVALID_TASK", f"{queue!r} is not a queue's name: 1 to 64 of a-z, 0-9, _ "
+                                       "and -, beginning with a letter or a digit.")
+
+
+def _is(kind: Any, value: str) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
