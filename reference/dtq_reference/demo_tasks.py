@@ -16,8 +16,13 @@ import time
 from collections import Counter
 from typing import Any
 
+from dtq_reference import settings
 from dtq_reference.errors import PermanentError, RetryableError
-from dtq_reference.handlers import TaskContext, task
+from dtq_reference.handlers import TaskContext, idempotent_operation, task
+from dtq_reference.transport import AsyncTransport
+
+ONCE_TTL_S = 3600
+"""How long the `once` step of `probe_task` is remembered."""
 
 _failures: Counter[str] = Counter()
 _counter = 0
@@ -81,10 +86,10 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Do the steps of the payload in order: {"steps": [{"sleep": 50}, ...], "label": "..."}.
 
     Steps: sleep ms, busy ms (holds the interpreter's lock), block ms (blocks the event loop),
-    fail retryable|permanent|unknown, exit code, kill, return value, return_bytes n,
-    return_unserialisable. fail, exit and kill may carry until_attempt: they then happen on
-    attempts up to that one only. A return step ends the handler; without one the result is
-    attempt, worker_id and pid.
+    fail retryable|permanent|unknown, exit code, kill, once key, return value, return_bytes n,
+    return_unserialisable. Any step may carry until_attempt: it then happens on attempts up to
+    that one only. A return step ends the handler; without one the result is attempt, worker_id
+    and pid, and after a once step also once: the task_id and attempt that did it for its key.
     """
     _witness(ctx, payload, "start")
     outcome = "cancelled"
@@ -96,7 +101,10 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
             if "return" in step or "return_bytes" in step or "return_unserialisable" in step:
                 result = _value(step)
                 break
-            await _do(step)
+            if "once" in step:
+                result["once"] = await _once(step["once"], ctx)
+            else:
+                await _do(step)
         outcome = "ok"
         return result
     except Exception:
@@ -104,6 +112,24 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
         raise
     finally:
         _witness(ctx, payload, "end", outcome)
+
+
+@task("sync_probe_task")
+def sync_probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """`probe_task` as a sync handler: it runs in a thread, or in a process of the pool."""
+    return asyncio.run(probe_task(payload, ctx))
+
+
+async def _once(key: str, ctx: TaskContext) -> Any:
+    """Who did the operation of this key."""
+    known = settings.load()
+    transport = AsyncTransport(known.redis_url, known.key_prefix)
+    try:
+        return await idempotent_operation(
+            transport.redis, key, ONCE_TTL_S,
+            lambda: {"task_id": ctx.task_id, "attempt": ctx.attempt})
+    finally:
+        await transport.close()
 
 
 def _value(step: dict[str, Any]) -> Any:

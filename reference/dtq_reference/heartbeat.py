@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dtq.heartbeat")
 
+CANCEL_REQUESTED = 2
+"""What `renew.lua` says of a hold whose cancellation is asked for."""
+
 
 class Heartbeat:
     """Beats at its interval, also while the worker drains or its loop stands still."""
@@ -84,14 +87,17 @@ class Heartbeat:
         holds = self._told.get(beat.number, [])
         self._told = {number: told for number, told in self._told.items()
                       if number >= beat.number}
+        hands.metrics.redis_operation("renew", _result_of(beat))
         if beat.problem:
             log.warning("renew: %s", beat.problem)
             if "NOGROUP" in beat.problem:
                 await self._register(again=True)
             return
-        for hold, is_held in zip(holds, beat.held, strict=False):
-            if is_held:
+        for hold, held in zip(holds, beat.held, strict=False):
+            if held:
                 hold.lease_until = beat.sent + hands.settings.visibility_timeout_s
+                if held == CANCEL_REQUESTED:
+                    self._executor.cancel(hold.taken)
             elif hold.taken.hold in hands.holds:
                 hold.lost = True
                 log.warning("task %s: attempt %d is no longer ours", hold.taken.task_id,
@@ -108,9 +114,15 @@ class Heartbeat:
         hands = self._hands
         if hands.draining.is_set():
             return "draining"
-        if self._executor.overdue >= hands.settings.worker_concurrency:
+        if self._executor.all_overdue:
             return "overdue"
         return "busy" if hands.holds else "ready"
+
+
+def _result_of(beat: Beat) -> str:
+    if not beat.problem:
+        return "ok"
+    return "error" if beat.problem.startswith("ScriptError") else "unanswered"
 
 
 def address_of(url: str) -> Address:

@@ -44,4 +44,4 @@ def sign(key: str, task: Signable, payload: str, priority: int) -> str:
 
 def is_genuine(key: str, task: Signable, payload: str, priority: int, signature: str) -> bool:
     """Whether the signature is the key's, compared in constant time."""
-    return hmac.compare_digest(sign(key, task, payload, priority), signature)
+    return hmac.compare_digest(sign(key, task, payload, priority).encode(), signature.encode())

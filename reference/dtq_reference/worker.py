@@ -17,12 +17,13 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from dtq_reference import calls
+from dtq_reference import calls, handlers, metrics
 from dtq_reference.calls import Call, Identity, Taken
 from dtq_reference.executor import Executor
 from dtq_reference.heartbeat import Heartbeat
 from dtq_reference.keys import Keys
 from dtq_reference.poller import Poller
+from dtq_reference.process_pool import ProcessPool
 from dtq_reference.scheduler import Scheduler
 from dtq_reference.settings import Settings
 from dtq_reference.settler import Settler
@@ -33,6 +34,10 @@ log = logging.getLogger("dtq.worker")
 FAREWELL_LIMIT_S = 1.0
 """How long at least a stopping worker tries to give back what it never started, and to say
 goodbye. What it leaves unsaid is cleared up when its leases have ended."""
+
+OVERDUE_EXIT_CODE = 4
+"""How a worker ends whose every slot is held by a handler that outlived its time limit: whoever
+watches over it should start another."""
 
 
 @dataclass(eq=False)
@@ -63,6 +68,7 @@ class Hands:
     failed: int = 0
     retried: int = 0
     superseded: int = 0
+    metrics: metrics.Metrics = metrics.OFF
 
     @property
     def alone(self) -> bool:
@@ -88,17 +94,22 @@ class Worker:
         worker_id = settings.worker_id or f"worker-{uuid.uuid4().hex[:8]}"
         identity = Identity(worker_id, secrets.token_hex(4))
         self.hands = Hands(settings, Keys(settings.key_prefix), identity, queue)
+        self.hands.metrics = metrics.for_worker(settings)
+        self.hands.metrics.watch(worker_id, lambda: len(self.hands.holds))
         self._transport = AsyncTransport(settings.redis_url)
-        self.executor = Executor(settings, worker_id, freed=self.hands.changed.set)
+        self.executor = Executor(settings, worker_id, freed=self.hands.changed.set,
+                                 stuck=self._stuck,
+                                 pool=ProcessPool(settings) if settings.process_pool else None)
         self.settler = Settler(self.hands)
         self.heartbeat = Heartbeat(self.hands, self.executor, register=self.register)
         self.scheduler = Scheduler(self.hands)
         self.poller = Poller(self.hands, self.executor, begin=self._begin, register=self.register)
         self._executions: set[asyncio.Task[None]] = set()
+        self._exit_code = 0
 
-    async def run(self) -> None:
-        """Work until asked to stop (SIGTERM or SIGINT), then drain. A second signal ends the
-        process at once."""
+    async def run(self) -> int:
+        """Work until asked to stop (SIGTERM or SIGINT), or until every slot is stuck, then drain.
+        Returns the exit code. A second signal ends the process at once."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
@@ -110,6 +121,7 @@ class Worker:
                  self.hands.settings.worker_concurrency)
         await self.hands.draining.wait()
         await self._stop(duties)
+        return self._exit_code
 
     async def _stop(self, duties: list[asyncio.Task[None]]) -> None:
         """Give back what never started, wait for what did as long as the limit allows, and say
@@ -132,6 +144,7 @@ class Worker:
             log.warning("drain limit reached with %d unfinished", len(hands.holds))
         for duty in duties:
             duty.cancel()
+        await handlers.hooks_done(max(0.0, deadline - time.monotonic()))
         await self._try(calls.goodbye(hands.keys, hands.settings, hands.identity, hands.queue),
                         limit_s=FAREWELL_LIMIT_S)
         log.info("worker %s has stopped", hands.identity.consumer)
@@ -168,6 +181,8 @@ class Worker:
         self.hands.holds |= {hold.taken.hold: hold for hold in holds}
         self.heartbeat.tell()
         for hold in holds:
+            waited_s = max(0.0, time.time() - hold.taken.created_at / 1000)
+            self.hands.metrics.started(hold.taken, waited_s=waited_s)
             execution = asyncio.get_running_loop().create_task(self._execute(hold))
             self._executions.add(execution)
             execution.add_done_callback(self._executions.discard)
@@ -189,6 +204,15 @@ class Worker:
             os._exit(1)
         self.hands.draining.set()
 
+    def _stuck(self) -> None:
+        hands = self.hands
+        if not hands.draining.is_set():
+            self._exit_code = OVERDUE_EXIT_CODE
+            log.error("all %d slots have been held for %g s by handlers past their time limit: "
+                      "ending with code %d", hands.settings.worker_concurrency,
+                      hands.settings.visibility_timeout_s, OVERDUE_EXIT_CODE)
+            hands.draining.set()
+
 
 async def _supervise(name: str, duty: Callable[[], Awaitable[None]]) -> None:
     """Run a duty for ever; one that crashes is logged and started again."""
@@ -202,11 +226,11 @@ async def _supervise(name: str, duty: Callable[[], Awaitable[None]]) -> None:
 
 
 def run(settings: Settings, queue: str) -> None:
-    """Run a worker in the foreground until it is asked to stop, and end the process.
+    """Run a worker in the foreground until it is asked to stop or stuck, and end the process.
 
     Ends with `os._exit` and without winding up the event loop: a thread whose handler does not
     return, or a coroutine that swallows its cancellation, would keep the process for ever.
     """
-    asyncio.new_event_loop().run_until_complete(Worker(settings, queue).run())
+    exit_code = asyncio.new_event_loop().run_until_complete(Worker(settings, queue).run())
     logging.shutdown()
-    os._exit(0)
+    os._exit(exit_code)

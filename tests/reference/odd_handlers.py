@@ -86,3 +86,9 @@ def stops_iterating(payload: dict[str, Any], ctx: TaskContext) -> Any:
 async def returns_nan(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Return what JSON has no word for."""
     return math.nan
+
+
+@task("describe_context_in_thread")
+def describe_context_in_thread(payload: dict[str, Any], ctx: TaskContext) -> Any:
+    """Tell what a sync handler is told."""
+    return {"task_id": ctx.task_id, "idempotency_key": ctx.idempotency_key, "payload": payload}
