@@ -1,0 +1,393 @@
+"""The HTTP API: JSON in, one operation on the queue, JSON out. `dtq api run` serves it.
+
+Any number of API processes run beside each other; they share nothing but Redis. What is refused is
+answered as {code, message, request_id}; what `openapi.py` says of a route is what it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import msgspec
+import uvicorn
+from fastapi import FastAPI, Query, Request, Response, WebSocket
+from fastapi.exceptions import RequestValidationError
+from redis.exceptions import RedisError
+from starlette.exceptions import HTTPException
+
+from dtq_reference import logs, metrics, openapi, readiness, requests
+from dtq_reference.calls import Actor
+from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
+from dtq_reference.events import EVENT_TYPES, TRY_AGAIN_LATER, Fanout, Mailbox
+from dtq_reference.openapi import describe
+from dtq_reference.operations import Steps, T
+from dtq_reference.queue import AsyncQueue
+from dtq_reference.settings import Settings
+from dtq_reference.states import TRANSITIONS
+from dtq_reference.task import MAX_METADATA_BYTES
+from dtq_reference.transport import AsyncTransport
+
+log = logging.getLogger("dtq.api")
+
+PREFIX = "/api/v1"
+ANSWER_LIMIT_S = 5.0
+"""How long Redis is asked again before a request is answered with 503."""
+
+AT_ONCE = 64
+"""Requests that ask Redis at the same time; fewer than the connections that redis-py allows."""
+
+ESCAPED = 6
+"""JSON may spell one byte as six, and is measured when it is read."""
+
+CLOSE_LIMIT_S = 10.0
+"""How long a client that is let go may take to read the reason."""
+
+BROKER = ("BROKER_UNAVAILABLE", "BROKER_UNREACHABLE")
+KEY = ("UNAUTHENTICATED", "FORBIDDEN", *BROKER)
+SUBMISSION = ("INVALID_TASK", "UNKNOWN_TASK_TYPE", "PAYLOAD_TOO_LARGE", "IDEMPOTENCY_IN_PROGRESS",
+              "QUEUE_FULL", *BROKER)
+
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+Status = Annotated[str | None, Query(pattern=f"^({'|'.join(TRANSITIONS)})$")]
+QueueFilter = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
+
+
+class Api:
+    """The routes, and what they share: one queue, one subscription, one set of counters."""
+
+    def __init__(self, settings: Settings, known_types: frozenset[str] | None) -> None:
+        self.settings = settings
+        self.known_types = known_types
+        self.queue = AsyncQueue(settings)
+        self.operations = self.queue.operations
+        self.metrics = metrics.Counting()
+        self.transport = AsyncTransport(settings.redis_url, settings.key_prefix)
+        self.fanout = Fanout(self.transport.redis, self.operations.keys.events)
+        self._at_once = asyncio.Semaphore(AT_ONCE)
+
+    # Submission -----------------------------------------------------------------------------
+
+    async def submit(self, request: Request) -> Response:
+        fields = await self._body(request, 1)
+        key = request.headers.get("idempotency-key")
+        if key is not None and isinstance(fields, dict):
+            fields |= {"idempotency_key": requests.header_text(key)}
+        [answer] = await self._submit([fields])
+        if isinstance(answer, DtqError):
+            raise answer
+        return _json(*answer)
+
+    async def submit_batch(self, request: Request) -> Response:
+        body = await self._body(request, openapi.BATCH_LIMIT // 100)
+        tasks = body.get("tasks") if isinstance(body, dict) and len(body) == 1 else None
+        if not isinstance(tasks, list) or not 1 <= len(tasks) <= openapi.BATCH_LIMIT:
+            raise DtqError("INVALID_TASK", 'The body must be {"tasks": [...]} with 1 to '
+                                           f"{openapi.BATCH_LIMIT} submissions.")
+        outcomes = []
+        for answer in await self._submit(tasks):
+            if isinstance(answer, DtqError):
+                outcomes.append(requests.refusal(answer, requests.id_of(request.scope)))
+            else:
+                outcomes.append(answer)
+        return _json(200, {"outcomes": [{"status": status, "body": body}
+                                        for status, body in outcomes]})
+
+    async def _body(self, request: Request, times: int) -> Any:
+        """The body as JSON, at most `times` as long as one submission can be."""
+        limit_bytes = times * ESCAPED * (self.settings.max_payload_bytes + 2 * MAX_METADATA_BYTES)
+        try:
+            return await requests.read_json(request, limit_bytes=limit_bytes)
+        except DtqError as refusal:
+            self.metrics.rejected("", refusal.code)
+            raise
+
+    async def _submit(self, tasks: list[Any]) -> list[DtqError | tuple[int, Any]]:
+        refusals = [self._unknown_type(fields) for fields in tasks]
+        wanted = [fields for fields, refusal in zip(tasks, refusals, strict=True) if not refusal]
+        try:
+            answers = iter(await self._do("submit", self.operations.submit_all(wanted)))
+        except DtqError as error:
+            for fields in tasks:
+                self.metrics.rejected(requests.queue_of(fields), error.code)
+            raise
+        outcomes: list[DtqError | tuple[int, Any]] = []
+        for fields, refusal in zip(tasks, refusals, strict=True):
+            answer = refusal or next(answers)
+            if isinstance(answer, DtqError):
+                self.metrics.rejected(requests.queue_of(fields), answer.code)
+                outcomes.append(answer)
+            elif answer.duplicate:
+                outcomes.append((200, await self._duplicate(answer.task_id, answer.status)))
+            else:
+                self.metrics.submitted(requests.queue_of(fields), fields["task_type"])
+                outcomes.append((202, openapi.Accepted(answer.task_id, answer.status)))
+        return outcomes
+
+    def _unknown_type(self, fields: Any) -> DtqError | None:
+        name = fields.get("task_type") if isinstance(fields, dict) else None
+        if self.known_types is None or not isinstance(name, str) or name in self.known_types:
+            return None
+        return DtqError("UNKNOWN_TASK_TYPE", f"No handler is registered for {name[:200]!r}.")
+
+    async def _duplicate(self, task_id: str, status: str) -> Any:
+        task = await self._do("get", self.operations.get(task_id))
+        if task is None:  # forgotten since
+            return {"task_id": task_id, "status": status, "duplicate": True}
+        return openapi.Duplicate(**msgspec.structs.asdict(task))
+
+    # Tasks ----------------------------------------------------------------------------------
+
+    async def get_task(self, task_id: str) -> Response:
+        task = await self._do("get", self.operations.get(task_id))
+        if task is None:
+            raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}.")
+        return _json(200, task)
+
+    async def list_tasks(self, queue: QueueFilter = None, status: Status = None,
+                         limit: Limit = 100) -> Response:
+        steps = self.operations.tasks(queue=queue, status=status, limit=limit)
+        return _json(200, {"tasks": await self._do("list", steps)})
+
+    async def cancel_task(self, task_id: str, request: Request) -> Response:
+        actor = self._authorised(request)
+        if await self._do("cancel", self.operations.cancel(task_id, actor)) == "requested":
+            raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
+                           "no further attempt begins.", task_id=task_id)
+        task = await self._do("get", self.operations.get(task_id))
+        if task is not None:
+            self.metrics.finished(task.queue, task.task_type, "cancelled")
+        return _json(202, openapi.Changed(task_id, "cancelled"))
+
+    # Queues and workers ---------------------------------------------------------------------
+
+    async def list_queues(self) -> Response:
+        return _json(200, {"queues": await self._do("stats", self.operations.queues())})
+
+    async def get_queue(self, queue: str) -> Response:
+        return _json(200, await self._do("stats", self.operations.queue_stats(queue)))
+
+    async def pause_queue(self, queue: str, request: Request) -> Response:
+        await self._do("pause", self.operations.pause(queue, self._authorised(request)))
+        return _json(200, openapi.Paused(queue, paused=True))
+
+    async def resume_queue(self, queue: str, request: Request) -> Response:
+        await self._do("resume", self.operations.resume(queue, self._authorised(request)))
+        return _json(200, openapi.Paused(queue, paused=False))
+
+    async def list_workers(self) -> Response:
+        return _json(200, {"workers": await self._do("workers", self.operations.workers())})
+
+    async def get_worker(self, worker_id: str) -> Response:
+        return _json(200, await self._do("workers", self.operations.worker(worker_id)))
+
+    # Dead letters ---------------------------------------------------------------------------
+
+    async def list_dead_letters(self, limit: Limit = 100) -> Response:
+        letters = await self._do("dead_letters", self.operations.dead_letters(limit))
+        return _json(200, {"dead_letters": letters})
+
+    async def get_dead_letter(self, task_id: str) -> Response:
+        return _json(200, await self._do("dead_letters", self.operations.dead_letter(task_id)))
+
+    async def requeue_dead_letter(self, task_id: str, request: Request) -> Response:
+        await self._do("requeue", self.operations.requeue(task_id, self._authorised(request)))
+        return _json(200, openapi.Changed(task_id, "queued"))
+
+    async def discard_dead_letter(self, task_id: str, request: Request) -> Response:
+        await self._do("discard", self.operations.discard(task_id, self._authorised(request)))
+        return _json(200, openapi.Changed(task_id, "dead_lettered"))
+
+    async def purge_dead_letters(self, request: Request) -> Response:
+        steps = self.operations.purge_dead_letters(self._authorised(request))
+        return _json(200, openapi.Purged(await self._do("purge", steps)))
+
+    # The process itself ---------------------------------------------------------------------
+
+    async def health(self) -> Response:
+        return _json(200, openapi.Health("ok"))
+
+    async def ready(self) -> Response:
+        reasons = await readiness.check(self.transport.redis, self.operations.keys)
+        if reasons:
+            raise DtqError("NOT_READY", " ".join(reasons))
+        return _json(200, openapi.Health("ready"))
+
+    async def scrape(self) -> Response:
+        try:
+            found = await self._do("stats", metrics.readings(self.operations),
+                                   limit_s=readiness.LIMIT_S)
+        except DtqError as error:
+            log.warning("scraped without depths: %s", error)
+            found = None
+        return Response(self.metrics.text(found), media_type=self.metrics.content_type)
+
+    async def stream(self, websocket: WebSocket) -> None:
+        """Send every event to a client until it leaves or has to go."""
+        await websocket.accept()
+        mailbox = self.fanout.join()
+        if not self.fanout.subscribed.is_set():
+            mailbox.close(TRY_AGAIN_LATER)
+        sending = asyncio.ensure_future(_send(websocket, mailbox))
+        hearing = asyncio.ensure_future(_until_gone(websocket))
+        must_go = asyncio.ensure_future(mailbox.closed.wait())
+        duties = (sending, hearing, must_go)
+        try:
+            await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.fanout.leave(mailbox)
+            for duty in duties:
+                duty.cancel()
+            await asyncio.gather(*duties, return_exceptions=True)
+        if mailbox.close_code is not None and not hearing.done():
+            closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
+            await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
+            closing.cancel()
+
+    # What the routes share ------------------------------------------------------------------
+
+    async def _do(self, operation: str, steps: Steps[T], *,
+                  limit_s: float = ANSWER_LIMIT_S) -> T:
+        """Carry out an operation, and count it."""
+        result = "ok"
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._at_once.acquire()
+        except TimeoutError as error:
+            raise DtqError("BROKER_UNAVAILABLE", "Too many requests wait for Redis. Nothing was "
+                                                 "done; try again later.") from error
+        try:
+            return await self.queue.do(steps, limit_s=limit_s)
+        except BrokerUnreachable as error:
+            result = "unanswered"
+            raise DtqError("BROKER_UNREACHABLE", str(error)) from error
+        except RedisError as error:
+            result = "error"
+            raise DtqError("BROKER_UNAVAILABLE", f"Redis refused: {error}") from error
+        except DtqError as refusal:
+            result = "error" if refusal.code in BROKER else "ok"
+            raise
+        finally:
+            self._at_once.release()
+            self.metrics.redis_operation(operation, result)
+
+    def _authorised(self, request: Request) -> Actor:
+        """Who asks; refused without the key, where there is one."""
+        request_id = requests.id_of(request.scope)
+        if not self.settings.api_key:
+            return Actor("api:anonymous", request_id)
+        given = request.headers.get("x-api-key")
+        if given is None:
+            raise DtqError("UNAUTHENTICATED", "The header X-API-Key is missing.")
+        if not hmac.compare_digest(given.encode("latin-1"), self.settings.api_key.encode()):
+            raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
+        return Actor("api:key", request_id)
+
+
+async def _send(websocket: WebSocket, mailbox: Mailbox) -> None:
+    while (text := await mailbox.next()) is not None:
+        await websocket.send_text(text)
+
+
+async def _until_gone(websocket: WebSocket) -> None:
+    """Read on, whatever the client says, until it has left."""
+    while (await websocket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+def _json(status: int, value: Any) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+def create_app(settings: Settings, known_types: frozenset[str] | None = None) -> FastAPI:
+    """The application. With `known_types`, a submission of any other type is refused."""
+    api = Api(settings, known_types)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        listening = asyncio.ensure_future(api.fanout.run())
+        yield
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+        await api.queue.close()
+        await api.transport.close()
+
+    app = FastAPI(title="dtq", version="3", lifespan=lifespan, redirect_slashes=False,
+                  redoc_url=None)
+    _add_routes(app, api)
+    app.add_exception_handler(DtqError, requests.answer_refusal)
+    app.add_exception_handler(HTTPException, requests.answer_http_error)
+    app.add_exception_handler(RequestValidationError, requests.answer_fault)
+    app.add_middleware(requests.Frame)
+    app.openapi = lambda: openapi.document(app, (  # type: ignore[method-assign]
+        f"Events are sent to WebSocket clients of `{settings.ws_path}` as JSON objects, whose "
+        f"`type` is one of {', '.join(EVENT_TYPES)}."), has_key=bool(settings.api_key))
+    return app
+
+
+def _add_routes(app: FastAPI, api: Api) -> None:
+    submissions = describe(answers={202: "Accepted", 200: "Duplicate"}, codes=SUBMISSION,
+                           body="TaskRequest", headers=("Idempotency-Key",))
+    batch = describe(answers={200: "Outcomes"}, codes=("INVALID_TASK", "PAYLOAD_TOO_LARGE",
+                                                       *BROKER), body="Batch")
+    routes: list[tuple[str, str, Any, dict[str, Any]]] = [
+        ("POST", "/tasks", api.submit, submissions),
+        ("POST", "/tasks/batch", api.submit_batch, batch),
+        ("GET", "/tasks", api.list_tasks, describe(answers={200: "Tasks"}, codes=BROKER)),
+        ("GET", "/tasks/{task_id}", api.get_task,
+         describe(answers={200: "Task"}, codes=("TASK_NOT_FOUND", *BROKER))),
+        ("POST", "/tasks/{task_id}/cancel", api.cancel_task,
+         describe(answers={202: "Changed"}, has_key=True,
+                  codes=("TASK_NOT_FOUND", "CANCEL_REQUESTED", "TASK_TERMINAL", *KEY))),
+        ("GET", "/queues", api.list_queues, describe(answers={200: "Queues"}, codes=BROKER)),
+        ("GET", "/queues/{queue}", api.get_queue,
+         describe(answers={200: "QueueStats"}, codes=("QUEUE_NOT_FOUND", *BROKER))),
+        ("POST", "/queue/{queue}/pause", api.pause_queue,
+         describe(answers={200: "Paused"}, has_key=True, codes=("INVALID_TASK", *KEY))),
+        ("POST", "/queue/{queue}/resume", api.resume_queue,
+         describe(answers={200: "Paused"}, has_key=True, codes=("INVALID_TASK", *KEY))),
+        ("GET", "/workers", api.list_workers, describe(answers={200: "Workers"}, codes=BROKER)),
+        ("GET", "/workers/{worker_id}", api.get_worker,
+         describe(answers={200: "WorkerView"}, codes=("WORKER_NOT_FOUND", *BROKER))),
+        ("GET", "/dlq", api.list_dead_letters,
+         describe(answers={200: "DeadLetters"}, codes=BROKER)),
+        ("GET", "/dlq/{task_id}", api.get_dead_letter,
+         describe(answers={200: "DeadLetter"}, codes=("TASK_NOT_FOUND", *BROKER))),
+        ("POST", "/dlq/purge", api.purge_dead_letters,
+         describe(answers={200: "Purged"}, has_key=True, codes=KEY)),
+        ("POST", "/dlq/{task_id}/requeue", api.requeue_dead_letter,
+         describe(answers={200: "Changed"}, has_key=True, codes=(
+             "TASK_NOT_FOUND", "NOT_REQUEUEABLE", "IDEMPOTENCY_IN_PROGRESS", *KEY))),
+        ("POST", "/dlq/{task_id}/discard", api.discard_dead_letter,
+         describe(answers={200: "Changed"}, has_key=True,
+                  codes=("TASK_NOT_FOUND", "NOT_REQUEUEABLE", *KEY))),
+    ]
+    for method, path, endpoint, told in routes:
+        app.add_api_route(PREFIX + path, endpoint, methods=[method], **told)
+    app.add_api_route("/health", api.health, **describe(answers={200: "Health"}))
+    app.add_api_route("/ready", api.ready, **describe(answers={200: "Health"},
+                                                      codes=("NOT_READY",)))
+    app.add_api_route("/metrics", api.scrape, **describe(answers={}))
+    app.add_api_websocket_route(api.settings.ws_path, api.stream)
+
+
+def run(settings: Settings, known_types: frozenset[str] | None = None) -> None:
+    """Serve until asked to stop (SIGTERM or SIGINT); what was begun is answered first. Raises
+    `SettingsError` when the address cannot be listened on."""
+    logs.configure(settings)
+    config = uvicorn.Config(
+        create_app(settings, known_types), host=settings.api_host, port=settings.api_port,
+        log_config=None, access_log=False, server_header=False, ws_max_size=4096,
+        ws_per_message_deflate=False, timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
+    server = uvicorn.Server(config)
+    try:
+        listening = config.bind_socket()
+    except SystemExit as error:  # uvicorn has logged why
+        raise SettingsError(f"DTQ_API_HOST and DTQ_API_PORT: {settings.api_host}:"
+                            f"{settings.api_port} cannot be listened on.") from error
+    log.info("serving http://%s:%d", *listening.getsockname()[:2])
+    server.run(sockets=[listening])

@@ -1,0 +1,192 @@
+"""Events: what the scripts publish on one channel, handed on to the API's WebSocket clients.
+
+An API process subscribes once. Each client has a mailbox of its own, so that a slow one holds up
+neither the others nor the subscription: what does not fit is dropped, and the end of a task, which
+nobody may miss, drives out what matters less. Where even that is too much the client is let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+from redis.exceptions import RedisError
+
+log = logging.getLogger("dtq.events")
+
+EVENT_TYPES: dict[str, str] = {
+    "TASK_QUEUED": "waits for a worker: accepted, promoted, requeued or released",
+    "TASK_STARTED": "was taken; a redelivery too",
+    "TASK_SUCCEEDED": "ended well",
+    "TASK_FAILED": "ended without success, where there are no dead letters",
+    "TASK_RETRY_SCHEDULED": "failed an attempt and waits for the next",
+    "TASK_RETRIED": "waits for a worker again: its retry was due",
+    "TASK_DEAD_LETTERED": "was given up",
+    "TASK_CANCELLED": "was called off",
+    "TASK_EXPIRED": "was not started in its time to live",
+    "TASK_DUPLICATE_ABSORBED": "was terminal already when an entry of it came",
+    "TASK_SUPERSEDED": "the outcome of an attempt came after its lease was lost, and was dropped",
+    "WORKER_STARTED": "a worker said hello",
+    "WORKER_STOPPED": "a worker said goodbye",
+    "WORKER_STALE": "a worker was silent for three heartbeats",
+    "CONFIGURATION_CHANGED": "a queue was paused or resumed",
+}
+"""Every type of event, and what befell the task (or whom else) then."""
+
+TERMINAL_TYPES = frozenset({"TASK_SUCCEEDED", "TASK_FAILED", "TASK_DEAD_LETTERED",
+                            "TASK_CANCELLED", "TASK_EXPIRED"})
+
+MAILBOX_SIZE = 1000
+SILENCE_LIMIT_S = 5.0
+"""The subscription is asked for a sign of life after so long, and made anew after twice that."""
+
+PAUSE_S = 0.2
+"""Between two tries to subscribe."""
+
+TRY_AGAIN_LATER, SERVICE_RESTART = 1013, 1012
+"""Codes that a WebSocket is closed with: for a client that is too slow, or while there is no
+subscription; and when the subscription broke, so that events may have been missed."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """One event. `ts` is the Redis server's clock in epoch milliseconds; fields that do not apply
+    are left out."""
+
+    event_id: str
+    ts: int
+    type: str
+    task_id: str = ""
+    queue: str = ""
+    task_type: str = ""
+    attempt: int = 0
+    worker_id: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class _Type(msgspec.Struct):
+    type: str
+
+
+class Mailbox:
+    """What waits to be sent to one client, at most `MAILBOX_SIZE` events. `dropped` counts what
+    never will be; `close_code` is set when the client has to go."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self.close_code: int | None = None
+        self.closed = asyncio.Event()
+        self._waiting: OrderedDict[int, str] = OrderedDict()
+        self._droppable: OrderedDict[int, None] = OrderedDict()
+        self._number = 0
+        self._changed = asyncio.Event()
+
+    def put(self, text: str, *, is_terminal: bool) -> None:
+        """Add an event. In a full mailbox it is dropped; a terminal one drives out the oldest that
+        is not, and where there is none the client has to go."""
+        if len(self._waiting) >= MAILBOX_SIZE:
+            self.dropped += 1
+            if not is_terminal:
+                return
+            if not self._droppable:
+                self.close(TRY_AGAIN_LATER)
+                return
+            oldest, _ = self._droppable.popitem(last=False)
+            del self._waiting[oldest]
+        self._number += 1
+        self._waiting[self._number] = text
+        if not is_terminal:
+            self._droppable[self._number] = None
+        self._changed.set()
+
+    def close(self, code: int) -> None:
+        """Let the client go: nothing more is handed out."""
+        self.close_code = self.close_code or code
+        self.closed.set()
+        self._changed.set()
+
+    async def next(self) -> str | None:
+        """The next event for the client, or None when it has to go."""
+        while self.close_code is None and not self._waiting:
+            self._changed.clear()
+            await self._changed.wait()
+        if self.close_code is not None:
+            return None
+        number, text = self._waiting.popitem(last=False)
+        self._droppable.pop(number, None)
+        return text
+
+
+class Fanout:
+    """The one subscription of a process, and the mailboxes of its clients. `redis` is a client
+    whose `pubsub()` is used, and nothing else."""
+
+    def __init__(self, redis: Any, channel: str) -> None:
+        self._redis = redis
+        self._channel = channel
+        self._mailboxes: set[Mailbox] = set()
+        self.subscribed = asyncio.Event()
+
+    def join(self) -> Mailbox:
+        """A mailbox that gets every event from now on."""
+        mailbox = Mailbox()
+        self._mailboxes.add(mailbox)
+        return mailbox
+
+    def leave(self, mailbox: Mailbox) -> None:
+        """Forget a client."""
+        self._mailboxes.discard(mailbox)
+        if mailbox.dropped:
+            log.warning("a client was too slow; %d events were not sent to it", mailbox.dropped)
+
+    async def run(self) -> None:
+        """Subscribe for ever, anew whenever the connection is lost. The clients of a lost
+        subscription are let go: they have to look for themselves at what they may have missed."""
+        while True:
+            pubsub = self._redis.pubsub()
+            try:
+                await self._listen(pubsub)
+            except (RedisError, OSError) as error:
+                if self.subscribed.is_set():
+                    log.warning("the event stream broke: %s; subscribing anew", error)
+            finally:
+                self.subscribed.clear()
+                for mailbox in self._mailboxes:
+                    mailbox.close(SERVICE_RESTART)
+                await _close(pubsub)
+            await asyncio.sleep(PAUSE_S)
+
+    async def _listen(self, pubsub: Any) -> None:
+        await pubsub.subscribe(self._channel)
+        asked = False
+        while True:
+            message = await pubsub.get_message(timeout=SILENCE_LIMIT_S)
+            if message is None and asked:
+                raise RedisError(f"no sign of life for {2 * SILENCE_LIMIT_S:g} s")
+            asked = message is None
+            if message is None:
+                await pubsub.ping()
+            elif message["type"] == "subscribe":
+                self.subscribed.set()
+            elif message["type"] == "message":
+                self.spread(message["data"])
+
+    def spread(self, data: bytes) -> None:
+        """Put an event into each mailbox."""
+        try:
+            is_terminal = msgspec.json.decode(data, type=_Type).type in TERMINAL_TYPES
+            text = data.decode()
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            log.warning("what came on the event channel is not an event")
+            return
+        for mailbox in self._mailboxes:
+            mailbox.put(text, is_terminal=is_terminal)
+
+
+async def _close(pubsub: Any) -> None:
+    try:
+        await pubsub.aclose()
+    except (RedisError, OSError) as error:
+        log.debug("closing the subscription: %s", error)
