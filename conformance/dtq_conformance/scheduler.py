@@ -21,6 +21,7 @@ from rich.progress import Progress
 
 from dtq_conformance import exits, terminal
 from dtq_conformance.lab import interruptible
+from dtq_conformance.nursery import Forked, Nursery, words_of
 from dtq_conformance.verdict import RunVerdict, Status
 
 TRIAL_LIMIT_S = 120.0
@@ -29,7 +30,10 @@ TRIAL_LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Job:
-    """One trial to run: what to call it, and the command line that runs it and prints where."""
+    """One trial to run: what to call it, and the command line that runs it and prints where.
+
+    One that begins with this Python and `-m` is not started anew, but forked in the nursery.
+    """
 
     name: str
     argv: Sequence[str]
@@ -81,7 +85,13 @@ def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[E
                 future.cancel()
             running.end()
             raise
+        finally:
+            pool.shutdown()
+            running.close()
     return [found[job.name] for job in jobs]
+
+
+Child = subprocess.Popen[str] | Forked
 
 
 class Running:
@@ -90,20 +100,29 @@ class Running:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[str]] = set()
+        self._processes: set[Child] = set()
         self._ending = False
+        self._nursery: Nursery | None = None
 
-    def start(self, argv: Sequence[str]) -> subprocess.Popen[str]:
+    def start(self, argv: Sequence[str]) -> Child:
         """Start one. After `end` it is ended at once."""
         with self._lock:
-            process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True, process_group=0)
+            process = self._start(argv)
             self._processes.add(process)
             if self._ending:
                 process.terminate()
         return process
 
-    def ended(self, process: subprocess.Popen[str]) -> None:
+    def _start(self, argv: Sequence[str]) -> Child:
+        words = words_of(argv)
+        if words is None:
+            return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE, text=True, process_group=0)
+        if self._nursery is None:
+            self._nursery = Nursery()
+        return self._nursery.start(words)
+
+    def ended(self, process: Child) -> None:
         """Forget one that has ended."""
         with self._lock:
             self._processes.discard(process)
@@ -114,6 +133,11 @@ class Running:
             self._ending = True
             for process in self._processes:
                 process.terminate()
+
+    def close(self) -> None:
+        """Let go, when all have ended."""
+        if self._nursery is not None:
+            self._nursery.close()
 
 
 def _run_job(job: Job, running: Running) -> Ended:
@@ -140,11 +164,11 @@ def _run_job(job: Job, running: Running) -> Ended:
                  problem=problem)
 
 
-def _drain(process: subprocess.Popen[str]) -> tuple[str, str]:
+def _drain(process: Child) -> tuple[str, str]:
     """Read both outputs to their end. stdin stays open: its end tells the child that we died."""
     assert process.stdout is not None
     assert process.stderr is not None
-    with ThreadPoolExecutor(1) as reader:
+    with process.stdout, process.stderr, ThreadPoolExecutor(1) as reader:
         errors = reader.submit(process.stderr.read)
         output = process.stdout.read()
         process.wait()
