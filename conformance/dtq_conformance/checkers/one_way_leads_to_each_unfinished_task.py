@@ -1,7 +1,7 @@
 """One way leads to each unfinished task: what any snapshot of the key space shows.
 
 A step of the contract is atomic, so whatever the instant and whoever has died, no snapshot shows
-half of one. Tasks that the harness itself harmed (effect "deleted") are left out.
+half of one. Tasks that the harness itself harmed or forged are left out.
 """
 
 from __future__ import annotations
@@ -145,6 +145,7 @@ def _ways_of(alike: Alike) -> str:
 
 def _harmed(history: History) -> set[str]:
     """Tasks that the harness did something to behind the target's back."""
-    details = [fault.detail for fault in history.of(Fault) if fault.effect == "deleted"]
+    details = [fault.detail for fault in history.of(Fault)
+               if fault.effect in ("deleted", "forged")]
     return {task_id for detail in details
             for task_id in (detail.get("task_id"), *detail.get("task_ids", ())) if task_id}
