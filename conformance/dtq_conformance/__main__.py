@@ -16,6 +16,7 @@ COMMANDS = {
     "run": ("dtq_conformance.run_cases", "judge a target by the cases of the contract"),
     "case": ("dtq_conformance.run_case", "run one case in this process"),
     "selftest": ("dtq_conformance.selftest", "see every broken engine caught"),
+    "clauses": ("dtq_conformance.list_clauses", "list the clauses, and who tests each"),
     "fuzz": ("dtq_conformance.fuzz", "draw lives of tasks, play them, shrink a bad one"),
     "judge": ("dtq_conformance.judging", "judge a saved history again"),
     "tamper": ("dtq_conformance.tamper", "alter a history in one way, to see the judge object"),

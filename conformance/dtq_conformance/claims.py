@@ -1,7 +1,8 @@
-"""Which trials make sense for a target: those whose clauses and needs it claims.
+"""What a target is judged by: the trials whose clauses and needs it claims, and what none tests.
 
 Comes in: trials (cases or scenarios) and a target's claims. Goes out: the ones to run, and a reason
-for each other one. What is not claimed is counted as that: it is neither passed nor missing.
+for each other one; and the claimed clauses that no trial tests. What is not claimed is counted as
+that: it is neither passed nor missing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from dtq_conformance.clauses import load_clauses
+from dtq_conformance.untested import UNTESTED
 
 
 class Claimable(Protocol):
@@ -34,3 +36,10 @@ def not_claimed(trials: Mapping[str, Claimable], claims: frozenset[str]) -> dict
         elif not claims.intersection(about):
             found[name] = f"It is about {' and '.join(about)}, which the target does not claim."
     return found
+
+
+def untested(claims: frozenset[str]) -> dict[str, str]:
+    """The clauses that a target with these claims must keep and that no trial tests yet, each with
+    the reason. They are counted beside the verdicts, and are none."""
+    return {clause.id: UNTESTED[clause.id] for clause in load_clauses().values()
+            if clause.claim in claims and clause.id in UNTESTED}

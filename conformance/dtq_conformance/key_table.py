@@ -1,6 +1,6 @@
 """The contract's key table as data, and what an audit of the key space writes into a history.
 
-From the contract's section *Key space*; a test compares the two. `audit` fills the records,
+From the contract's section *Redis schema*; a test compares the two. `audit` fills the records,
 `nothing_left_behind` judges them. Names stand without the prefix of the installation.
 """
 

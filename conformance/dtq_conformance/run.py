@@ -157,19 +157,21 @@ def seeds(first: int, count: int) -> list[int]:
 
 def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
              not_run: Mapping[str, str] | None = None,
-             not_claimed: Mapping[str, str] | None = None, alone: bool = False) -> int:
+             not_claimed: Mapping[str, str] | None = None,
+             untested: Mapping[str, str] | None = None, alone: bool = False) -> int:
     """Print what became of all trials and return the exit code of the whole.
 
     `not_run` maps what could not be run to the reason, `not_claimed` what the target does not
-    want to be judged by; `alone` says that these trials were asked
+    want to be judged by, `untested` the claimed clauses that no trial tests yet: they are counted
+    beside the verdicts. `alone` says that these trials were asked
     for by name: then a canary's conviction is what it is, a violation.
     """
-    not_run, not_claimed = not_run or {}, not_claimed or {}
+    not_run, not_claimed, untested = not_run or {}, not_claimed or {}, untested or {}
     code = exit_code(ended, alone=alone, not_run=len(not_run))
     if as_json:
         sys.stdout.write(msgspec.json.encode({
             "out": str(out), "exit_code": code, "not_run": not_run,
-            "not_claimed": not_claimed,
+            "not_claimed": not_claimed, "untested": untested,
             "runs": [{"name": each.name, "folder": each.folder and str(each.folder),
                       "status": each.status, "as_expected": each.is_as_expected,
                       "problem": each.problem, "verdict": each.verdict,
@@ -204,6 +206,10 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
                   f"{len(not_claimed)} not claimed. "
                   f"Broker: {', '.join(brokers) or 'none'}. Runs: {out}",
                   highlight=False, soft_wrap=True)
+    if untested:
+        console.print(f"Untested: no trial tests {len(untested)} of the clauses that the target "
+                      "claims yet; dtq-conformance clauses tells which, and why.",
+                      highlight=False, soft_wrap=True)
     return code
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from dtq_conformance.cases import CASES
+from dtq_conformance.claims import untested
 from dtq_conformance.run import add_run_arguments, conclude, known_names, partition, run_all
+from dtq_conformance.target import load_target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,8 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run cases side by side, each in a process of its own, and print their verdicts."""
+    """Run cases side by side, each in a process of its own, and print their verdicts. After all
+    cases it is told what no trial tests yet."""
     names = known_names("case", arguments.cases, CASES) or list(CASES)
     names, skipped = partition({name: CASES[name] for name in names}, arguments.target)
     ended = run_all(["dtq_conformance", "case"], names, arguments)
-    return conclude(ended, as_json=arguments.json, out=arguments.out, not_claimed=skipped)
+    missing = {} if arguments.cases else untested(frozenset(load_target(arguments.target).claims))
+    return conclude(ended, as_json=arguments.json, out=arguments.out, not_claimed=skipped,
+                    untested=missing)

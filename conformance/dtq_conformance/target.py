@@ -23,9 +23,13 @@ STATUSES = ("pending", "queued", "running", "succeeded", "retrying", "failed", "
             "cancelled", "expired")
 TERMINAL = frozenset({"succeeded", "failed", "dead_lettered", "cancelled", "expired"})
 
-CLAIMS = ("delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown",
-          "redis-schema")
-"""What a target can declare so far; a clause of a claim that it does not make is not judged."""
+CLAIMS = ("delivery", "submission", "status", "retry", "schedule", "priority", "workers",
+          "idempotency", "cancel", "ttl", "dlq", "pause", "backpressure", "shutdown",
+          "redis-schema", "http", "cli", "events", "metrics", "security", "broker-trouble",
+          "handlers", "configuration", "durability:worker-loss", "durability:restart",
+          "durability:power-loss", "durability:failover")
+"""What a target can declare; the contract's section *Claims* says what each means. A clause of a
+claim that the target does not make is not judged."""
 
 
 @dataclass(frozen=True)

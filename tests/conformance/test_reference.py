@@ -80,7 +80,7 @@ def test_the_intervals_of_the_run_are_those_of_the_worker(lab: Lab) -> None:
     assert environment["DTQ_REDIS_URL"] == lab.broker.url
 
 
-def test_it_claims_all_that_there_is_and_a_derived_engine_claims_the_same() -> None:
-    assert load_target("reference").claims == frozenset(CLAIMS)
+def test_it_claims_what_can_be_claimed_and_a_derived_engine_claims_the_same() -> None:
+    assert load_target("reference").claims <= frozenset(CLAIMS)
     other = derived("other", ["dtq-other"])
     assert (other.name, other.program, other.claims) == ("other", ["dtq-other"], REFERENCE.claims)

@@ -13,13 +13,16 @@ from dtq_reference.settings import load
 
 from dtq_conformance.operation import Refused
 from dtq_conformance.target import (
-    CLAIMS,
     Command,
     DeadLetter,
     Site,
     Submission,
     TaskView,
 )
+
+CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
+                     "shutdown", "redis-schema"})
+"""What the reference wants to be judged by, of all that can be claimed."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class ReferenceKind:
 
     name: str
     program: Sequence[str]
-    claims: frozenset[str] = frozenset(CLAIMS)
+    claims: frozenset[str] = CLAIMED
     recovery_ms: int = 6_000
 
     def open(self, site: Site) -> ReferenceTarget:

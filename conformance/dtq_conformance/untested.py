@@ -1,0 +1,84 @@
+"""Clauses by which no trial judges a target yet, each with the reason: the one list of them.
+
+A clause leaves this list with the case or scenario that tests it; a test compares the list with
+what the trials name and the checkers cover. A run counts what its target claims of these as
+untested: neither held nor violated nor unknown, since nothing was learned about the target.
+"""
+
+from __future__ import annotations
+
+REASONS: dict[str, tuple[str, ...]] = {
+    "An answer with another status ends the run as the target's fault; no verdict is made of it.":
+        ("STATE-04",),
+    "The cases of submission send no such fields yet.":
+        ("TASK-05", "TASK-06", "TASK-07", "TASK-08", "TASK-09", "TASK-10", "TTL-07"),
+    "Of a task's record, the harness reads status, attempt, result and error class, no more yet.":
+        ("TASK-11", "TASK-12", "TASK-13", "TASK-14", "KEY-18", "SCHED-06"),
+    "A checker watches for it in every scenario, but no trial sets out to test it yet.":
+        ("DLV-12", "DLV-13", "KEY-06", "KEY-07"),
+    "Snapshots of the key space do not look for this yet.":
+        ("STATE-05", "KEY-11", "KEY-13", "KEY-14", "SCHED-03", "STOP-07", "CANCEL-02"),
+    "No trial stops an engine within this step yet; DLV-12 watches what would follow.":
+        ("DLV-14", "DLV-15", "DLV-16", "DLV-17", "DLV-18", "DLV-19", "DLV-20"),
+    "The audit of the key space reads names, types and expiries at rest, not this yet.":
+        ("KEY-08", "KEY-12", "KEY-15", "KEY-16", "KEY-17", "KEY-19", "KEY-20"),
+    "No trial runs two installations, or a cluster, yet.":
+        ("KEY-09", "KEY-10"),
+    "No trial brings this about yet; other clauses of delivery judge what would follow.":
+        ("DLV-21", "DLV-22", "DLV-24", "DLV-25", "DLV-26", "DLV-27", "DLV-28", "DLV-29",
+         "DLV-30", "DLV-31", "DLV-32", "DLV-33", "DLV-34", "DLV-35"),
+    "The harness asks no target for events yet.":
+        ("DLV-23", "EVT-01", "EVT-02", "EVT-03", "EVT-04", "EVT-05", "EVT-06", "EVT-08", "BACK-05",
+         "BACK-06", "BACK-07"),
+    "The cases of attempts do not bring about this outcome yet.":
+        ("RETRY-07", "RETRY-08", "RETRY-09", "RETRY-10", "RETRY-11", "RETRY-12"),
+    "No trial schedules more than 100 tasks at once, or shifts a clock, yet.":
+        ("SCHED-04", "SCHED-05"),
+    "The harness gives no target idempotency keys yet.":
+        ("IDEM-02", "IDEM-03", "IDEM-04", "IDEM-05", "IDEM-06", "IDEM-07", "IDEM-08", "IDEM-09",
+         "IDEM-10", "IDEM-11", "IDEM-12", "IDEM-13", "IDEM-14", "IDEM-15"),
+    "The harness reads nothing of workers but what their tasks witness yet.":
+        ("WORK-01", "WORK-02", "WORK-03", "WORK-04", "WORK-05", "WORK-06", "WORK-07", "WORK-08",
+         "WORK-09", "WORK-11", "WORK-12", "WORK-13", "WORK-14"),
+    "No scenario brings the broker into trouble yet.":
+        ("WORK-15", "WORK-16", "WORK-17", "WORK-18", "WORK-19", "WORK-20", "WORK-21", "WORK-22",
+         "WORK-23"),
+    "The checker of priority compares levels, not the order within one, yet.":
+        ("PRIO-03",),
+    "The scenarios of shutdown send one SIGTERM and do not time the next take yet.":
+        ("STOP-05", "STOP-06", "STOP-08"),
+    "The harness asks no target to pause, cancel, purge, requeue or discard yet.":
+        ("PAUSE-01", "PAUSE-02", "PAUSE-03", "PAUSE-04", "PAUSE-05", "CANCEL-01", "CANCEL-03",
+         "CANCEL-04", "CANCEL-05", "CANCEL-06", "CANCEL-07", "CANCEL-08", "CANCEL-09", "DLQ-05",
+         "DLQ-06", "DLQ-07", "DLQ-08", "DLQ-10", "DLQ-11", "DLQ-12", "DLV-36"),
+    "The harness submits nothing with a time to live yet.":
+        ("TTL-01", "TTL-02", "TTL-03", "TTL-04", "TTL-05", "TTL-06"),
+    "No trial fills a queue, or the dead letters, to its limit yet.":
+        ("BACK-01", "BACK-02", "BACK-03", "DLQ-09"),
+    "The harness works targets by their adapters, not by their HTTP API, yet.":
+        ("IDEM-01", "BACK-04", "API-01", "API-02", "API-03", "API-04", "API-05", "API-06", "API-07",
+         "API-08", "API-09", "API-10", "API-11", "API-12", "API-13", "API-14", "API-15", "API-16"),
+    "The harness reads no target's metrics yet.":
+        ("MET-01", "MET-02", "MET-03", "MET-04", "MET-05"),
+    "The harness starts targets with good settings only.":
+        ("CONF-01", "CONF-02", "CONF-03", "CONF-04", "CONF-05"),
+    "The harness starts workers by a target's command, and asks nothing else of it yet.":
+        ("CLI-01", "CLI-02", "CLI-03", "CLI-04", "CLI-05", "CLI-06", "CLI-07"),
+    "The harness plays no intruder, and reads no target's log, yet.":
+        ("SEC-01", "SEC-02", "SEC-04", "SEC-05", "SEC-06", "SEC-07", "SEC-08"),
+    "The harness relies on it in every run, and makes no verdict of it.":
+        ("DEMO-02", "DEMO-03", "DEMO-04", "DEMO-05"),
+    "The harness submits nothing but probe_task, which does not show this yet.":
+        ("DEMO-01", "HAND-01", "HAND-02", "HAND-03", "HAND-04", "HAND-05", "HAND-06"),
+    "Scenarios name the clauses of delivery, not the profile that they belong to, yet.":
+        ("DUR-01",),
+    "No scenario restarts the broker, cuts its file or promotes a replica yet.":
+        ("DUR-02", "DUR-03", "DUR-04", "DUR-05", "DUR-06", "DUR-07"),
+    "No checker judges a SHOULD yet, so that the judge has nothing to warn of.":
+        ("CLAIM-05",),
+}
+"""Reasons, each with the clauses that it stands for."""
+
+UNTESTED: dict[str, str] = {clause: reason for reason, clauses in REASONS.items()
+                            for clause in clauses}
+"""The reason by clause."""
