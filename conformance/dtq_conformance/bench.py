@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.operation import Operation, Refused, outcome_of
 from dtq_conformance.target import (
     TERMINAL,
+    Accepted,
     ListsDeadLetters,
     ShowsReadiness,
     ShowsTasks,
@@ -51,13 +52,15 @@ class TargetFault(Exception):
 
 
 class Worker:
-    """A worker process of the target; `name` is also its worker id."""
+    """A worker process of the target; `name` is also its worker id, unless it was started as the
+    namesake of another."""
 
-    def __init__(self, process: LabProcess, concurrency: int) -> None:
+    def __init__(self, process: LabProcess, concurrency: int, worker_id: str) -> None:
         self.process = process
         self.name = process.name
         self.pid = process.pid
         self.concurrency = concurrency
+        self.worker_id = worker_id
 
 
 class Bench:
@@ -74,6 +77,7 @@ class Bench:
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
         self._last_look: dict[str, dict[str, Any]] = {}
+        self._not_new: set[str] = set()
 
     def close(self) -> None:
         """Let go of connections."""
@@ -118,19 +122,74 @@ class Bench:
         submission = Submission(task_id=task_id or self.new_id(),
                                 payload={"steps": list(steps), "label": label}, **fields)
         self.submissions.setdefault(submission.task_id, submission)
+        target = through or self.target
+        answer = self._ask("submit", submission.task_id, lambda: target.submit(submission),
+                           msgspec.to_builtins(submission))
+        if answer is not None:
+            self._not_new.discard(submission.task_id)
+        elif submission.task_id not in self._last_look:
+            self._not_new.add(submission.task_id)
+        return submission.task_id
+
+    def _ask(self, name: str, task_id: str | None, call: Callable[[], Any],
+             request: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        """Ask the target for something and record its answer; returns None if it surely did
+        nothing, which is also what a duplicate's submission did."""
         asked_ns = time.monotonic_ns()
         error: Exception | None = None
+        answer: dict[str, Any] = {}
         try:
-            (through or self.target).submit(submission)
+            said = call()
+            if isinstance(said, Accepted):
+                answer = msgspec.to_builtins(said)
+            elif said is not None:
+                answer = {"said": said}
         except Exception as raised:  # whatever it was, its outcome is recorded
             error = raised
-        self._record("submit", submission.task_id, asked_ns, msgspec.to_builtins(submission),
-                     answer_of(error), error)
-        return submission.task_id
+            answer = answer_of(error)
+        self._record(name, task_id, asked_ns, request or {}, answer, error)
+        return None if isinstance(error, Refused) or answer.get("duplicate") else answer
 
     def submit_many(self, count: int, *steps: dict[str, Any], **fields: Any) -> list[str]:
         """Submit several alike."""
         return [self.submit(*steps, **fields) for _ in range(count)]
+
+    def cancel(self, task_id: str) -> None:
+        """Cancel a task."""
+        self._demand("cancel", task_id)
+
+    def pause(self) -> None:
+        """Pause the queue."""
+        self._demand("pause")
+
+    def resume(self) -> None:
+        """Resume the queue."""
+        self._demand("resume")
+
+    def purge(self) -> None:
+        """Cancel all that waits in the queue."""
+        self._demand("purge")
+
+    def requeue(self, task_id: str) -> None:
+        """Give a dead-lettered task a new life, after the last look at its old one."""
+        self.look(task_id)
+        self._demand("requeue", task_id)
+        self._last_look.pop(task_id, None)
+
+    def discard(self, task_id: str) -> None:
+        """Throw the dead letter of a task away."""
+        self._demand("discard", task_id)
+
+    def purge_dead_letters(self) -> None:
+        """Throw all dead letters away."""
+        self._demand("purge_dead_letters")
+
+    def _demand(self, name: str, *task_id: str) -> None:
+        ability = getattr(self.target, name, None)
+        if not callable(ability):
+            raise TargetFault(f"This trial asks the target to {name}, which {self._kind.name} "
+                              "cannot. Do not claim what it is for.")
+        self._ask(name, task_id[0] if task_id else None, lambda: ability(*task_id))
 
     def look(self, task_id: str, *, always: bool = True) -> TaskView | None:
         """Look at a task. Recorded `always`, or only if something has changed since the last.
@@ -179,15 +238,18 @@ class Bench:
 
     # ------------------------------------------------------------ workers
 
-    def start_worker(self, concurrency: int = 4, *, broker_url: str | None = None) -> Worker:
-        """Start a worker process; it need not be ready when this returns."""
+    def start_worker(self, concurrency: int = 4, *, broker_url: str | None = None,
+                     worker_id: str | None = None) -> Worker:
+        """Start a worker process; it need not be ready when this returns. Given `worker_id`, it
+        has that one, which another process has or had."""
         name = f"worker-{len(self.workers) + 1}"
-        command = self.target.worker(name, concurrency, broker_url=broker_url)
+        worker_id = worker_id or name
+        command = self.target.worker(worker_id, concurrency, broker_url=broker_url)
         process = self.lab.start(name, command.argv, role="worker",
                                  environment={"DTQ_WITNESS": str(self.lab.witness),
-                                              "DTQ_WORKER_ID": name, **command.environment},
+                                              "DTQ_WORKER_ID": worker_id, **command.environment},
                                  concurrency=concurrency)
-        worker = Worker(process, concurrency)
+        worker = Worker(process, concurrency, worker_id)
         self.workers.append(worker)
         return worker
 
@@ -204,7 +266,7 @@ class Bench:
         executed something has started up, whatever the target shows of it later."""
         target = self.target
         if isinstance(target, ShowsReadiness):
-            wait_for(lambda: target.is_ready(worker.name) or not worker.process.alive
+            wait_for(lambda: target.is_ready(worker.worker_id) or not worker.process.alive
                      or any(line.pid == worker.pid for line in self.lab.witness_lines()),
                      reason=f"{worker.name} to be ready", limit_s=READY_LIMIT_S)
 
@@ -276,7 +338,7 @@ class Bench:
         looked at again.
         """
         waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
-                        if self._last_look.get(task_id, {}).get("status") not in TERMINAL)
+                        if task_id not in self._not_new and self._last_look.get(task_id, {}).get("status") not in TERMINAL)
         limit_ns = round((self.timing.recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
         began_ns = time.monotonic_ns()
 
@@ -325,5 +387,5 @@ def answer_of(error: BaseException | None) -> dict[str, Any]:
     if error is None:
         return {}
     if isinstance(error, Refused):
-        return {"code": error.code, "message": error.message}
+        return {"code": error.code, "message": error.message, **error.details}
     return {"error": f"{type(error).__name__}: {error}"}

@@ -24,7 +24,7 @@ from dtq_conformance.snapshot import Snapshot
 FORMAT = 1
 
 Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
-                 "broker_away", "deleted"]
+                 "broker_away", "broker_restarted", "group_dropped", "forged", "deleted"]
 
 
 class HistoryError(Exception):
@@ -227,9 +227,11 @@ class History:
 
     @cached_property
     def accepted(self) -> list[str]:
-        """Ids of the tasks of which at least one submission was answered with success."""
+        """Ids of the tasks of which at least one submission was answered with success; not that
+        with another task's id, whose key it came with."""
         return [task_id for task_id, asked in self.submissions.items()
-                if any(operation.outcome == "ok" for operation in asked)]
+                if any(operation.outcome == "ok" and not operation.answer.get("duplicate")
+                       for operation in asked)]
 
     @cached_property
     def looks(self) -> dict[str, list[Operation]]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dtq_conformance import terminal
+from dtq_conformance import lives, terminal
 from dtq_conformance.checker import judge
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.clauses import load_clauses
@@ -53,7 +53,7 @@ def load(path: Path) -> History:
 def judge_history(history: History) -> RunVerdict:
     """Judge a history with every checker and the claims of the contract's clauses."""
     claims = {clause.id: clause.claim for clause in load_clauses().values()}
-    return judge(history, CHECKERS, claims)
+    return judge(lives.apart(history), CHECKERS, claims)
 
 
 def show(verdict: RunVerdict, console: Console) -> None:

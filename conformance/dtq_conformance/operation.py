@@ -19,7 +19,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 tag_field="kind", tag="operation"):
     """One request to the target and its answer.
 
-    `name` is submit, look, list or dead_letters; a `watch` asks nobody: it says up to when the
+    `name` is that of an ability of the target: submit, look, dead_letters, cancel, pause, resume,
+    requeue, discard, purge_dead_letters, purge; a `watch` asks nobody: it says up to when the
     witness file was watched for a task that the target does not show. Times are CLOCK_MONOTONIC
     nanoseconds; `answered_ns` is when the outcome was known here, a timeout included.
     """
@@ -36,10 +37,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Refused(Exception):
     """The target answered that it did not, and will not, do what was asked."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, **details: Any) -> None:
+        """`details` are facts that the answer had beside: the task or the status in the way."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+        self.details = details
 
 
 def outcome_of(error: BaseException | None) -> Outcome:

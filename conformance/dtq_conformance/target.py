@@ -61,6 +61,16 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     max_attempts: int = 5
     timeout_ms: int = 30_000
     delay_ms: int = 0
+    idempotency_key: str | None = None
+    ttl_ms: int = 0
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a target answers to a submission that it did not refuse: `duplicate` when its key is
+    that of the finished task `task_id`, so that nothing new was accepted."""
+
+    task_id: str
+    duplicate: bool = False
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,8 +105,9 @@ class Target(Protocol):
         reaches the broker through that address (a proxy's) instead of the site's."""
         ...
 
-    def submit(self, submission: Submission) -> None:
-        """Submit a task and return when it is accepted."""
+    def submit(self, submission: Submission) -> Accepted | None:
+        """Submit a task and return when it is accepted. A target without idempotency keys need
+        not say more than that."""
         ...
 
     def close(self) -> None:
@@ -117,6 +128,46 @@ class ShowsTasks(Protocol):
 class ListsDeadLetters(Protocol):
     def dead_letters(self) -> list[DeadLetter]:
         """All dead letters that exist."""
+        ...
+
+
+@runtime_checkable
+class Cancels(Protocol):
+    def cancel(self, task_id: str) -> str:
+        """Cancel a task: `cancelled` if it waited, `requested` if it runs."""
+        ...
+
+
+@runtime_checkable
+class Pauses(Protocol):
+    def pause(self) -> None:
+        """Let nothing be taken from the queue any more."""
+        ...
+
+    def resume(self) -> None:
+        """Let it be taken again."""
+        ...
+
+
+@runtime_checkable
+class Purges(Protocol):
+    def purge(self) -> int:
+        """Cancel all that waits in the queue; returns how many tasks that were."""
+        ...
+
+
+@runtime_checkable
+class AdministersDeadLetters(Protocol):
+    def requeue(self, task_id: str) -> None:
+        """Give a dead-lettered task a new life."""
+        ...
+
+    def discard(self, task_id: str) -> None:
+        """Throw the dead letter of a task away."""
+        ...
+
+    def purge_dead_letters(self) -> int:
+        """Throw all dead letters away; returns how many there were."""
         ...
 
 

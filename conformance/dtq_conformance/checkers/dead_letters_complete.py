@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from dtq_conformance import evidence, plan
+from dtq_conformance import evidence, lives, plan
 from dtq_conformance.evidence import at, holder
 from dtq_conformance.history import Execution, History
 from dtq_conformance.justification import befell
@@ -97,12 +97,25 @@ def _has_a_letter(history: History, ledger: Ledger, look: Operation, listing: Op
         ledger.unknown("DLQ-01", look.task_id, f"Task {look.task_id} is dead-lettered, and the "
                        "list of dead letters was not answered.")
         return
+    if _was_put_away(history, look):
+        return
     ledger.judged("DLQ-01")
     if look.task_id not in named:
         ledger.violated("DLQ-01", look.task_id, f"Task {look.task_id} is 'dead_lettered' "
                         f"({look.answer.get('error_class')}) {at(history, look.answered_ns)}, but "
                         f"no dead letter had its id {at(history, listing.answered_ns)}.",
                         letters=len(named))
+
+
+def _was_put_away(history: History, look: Operation) -> bool:
+    """Whether the letter of a dead-lettered task went by request: a requeue, discard or purge."""
+    seen_ns = min(each.asked_ns for each in history.looks[look.task_id or ""]
+                  if each.answer.get("status") == "dead_lettered")
+    return lives.is_past(look.task_id or "") or any(
+        operation.outcome != "refused" and (
+            (operation.name == "purge_dead_letters" and operation.answered_ns > seen_ns)
+            or (operation.name == "discard" and operation.task_id == look.task_id))
+        for operation in history.operations)
 
 
 def _is_true(history: History, ledger: Ledger, letter: dict[str, Any],

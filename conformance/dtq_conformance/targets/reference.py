@@ -7,12 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dtq_reference.calls import Actor
 from dtq_reference.errors import DtqError
+from dtq_reference.operations import Steps, T
 from dtq_reference.queue import Queue
 from dtq_reference.settings import load
 
 from dtq_conformance.operation import Refused
 from dtq_conformance.target import (
+    Accepted,
     Command,
     DeadLetter,
     Site,
@@ -65,15 +68,45 @@ class ReferenceTarget:
         return Command([*self._kind.program, "worker", "run", "--concurrency", str(concurrency)],
                        {**environment, "DTQ_WORKER_ID": worker_id})
 
-    def submit(self, submission: Submission) -> None:
+    def submit(self, submission: Submission) -> Accepted:
+        ttl = {"ttl_seconds": submission.ttl_ms / 1000} if submission.ttl_ms else {}
+        key = {"idempotency_key": submission.idempotency_key} if submission.idempotency_key else {}
         try:
-            self._queue.submit(
+            accepted = self._queue.submit(
                 task_type=submission.task_type, payload=submission.payload,
                 task_id=submission.task_id, priority=submission.priority,
                 max_attempts=submission.max_attempts, timeout_ms=submission.timeout_ms,
-                delay_ms=submission.delay_ms)
+                delay_ms=submission.delay_ms, metadata=ttl, **key)
         except DtqError as error:
-            raise Refused(error.code, error.message) from error
+            raise _refused(error) from error
+        return Accepted(task_id=accepted.task_id, duplicate=accepted.duplicate)
+
+    def _do(self, steps: Steps[T]) -> T:
+        try:
+            return self._queue.do(steps)
+        except DtqError as error:
+            raise _refused(error) from error
+
+    def cancel(self, task_id: str) -> str:
+        return self._do(self._queue.operations.cancel(task_id, HARNESS))
+
+    def pause(self) -> None:
+        self._do(self._queue.operations.pause("default", HARNESS))
+
+    def resume(self) -> None:
+        self._do(self._queue.operations.resume("default", HARNESS))
+
+    def purge(self) -> int:
+        return self._do(self._queue.operations.purge_queue("default", HARNESS))
+
+    def requeue(self, task_id: str) -> None:
+        self._do(self._queue.operations.requeue(task_id, HARNESS))
+
+    def discard(self, task_id: str) -> None:
+        self._do(self._queue.operations.discard(task_id, HARNESS))
+
+    def purge_dead_letters(self) -> int:
+        return self._do(self._queue.operations.purge_dead_letters(HARNESS))
 
     def look(self, task_id: str) -> TaskView | None:
         task = self._queue.get(task_id)
@@ -98,6 +131,13 @@ class ReferenceTarget:
 
     def close(self) -> None:
         self._queue.close()
+
+
+HARNESS = Actor("harness")
+
+
+def _refused(error: DtqError) -> Refused:
+    return Refused(error.code, error.message, **error.details)
 
 
 REFERENCE = ReferenceKind("reference", (sys.executable, "-m", "dtq_reference.cli"))
