@@ -9,6 +9,7 @@ from dtq_conformance.exits import dispatch
 
 COMMANDS = {
     "run": ("dtq_chaos.run_scenarios", "tell stories with faults, and judge the target by them"),
+    "storm": ("dtq_chaos.run_storms", "random work under random faults, drawn from seeds"),
     "replay": ("dtq_chaos.replay", "run a saved schedule again"),
     "list": ("dtq_chaos.list_scenarios", "list the scenarios"),
     "scenario": ("dtq_chaos.run_scenario", "run one scenario in this process"),

@@ -55,6 +55,7 @@ class Stage:
         self.target = target
         self.with_faults = with_faults
         self._kinds = kinds
+        self._began_ns = time.monotonic_ns()
         self._links: dict[str, Link] = {}
         self._lasting: list[tuple[int, Entry, Bite]] = []
         self._toxiproxy: Toxiproxy | None = None
@@ -86,28 +87,30 @@ class Stage:
         for number, entry in enumerate(entries):
             if not self._comes(entry.when):
                 continue
-            bite = self._begin(number, entry)
+            bite = self.begin(number, entry)
             if self._kinds[entry.fault].end is None:
                 self._record(number, entry, "end", bite)
             elif entry.until is None:
                 self._lasting.append((number, entry, bite))
             else:
                 self._comes(entry.until)
-                self._end(number, entry, bite)
+                self.end(number, entry, bite)
 
     def heal(self) -> None:
         """Mend all that still lasts."""
         while self._lasting:
-            self._end(*self._lasting.pop())
+            self.end(*self._lasting.pop())
 
-    def _begin(self, number: int, entry: Entry) -> Bite:
+    def begin(self, number: int, entry: Entry) -> Bite:
+        """Let a fault bite, and record it."""
         began_ns = time.monotonic_ns()
         bite = self._kinds[entry.fault].begin(self, entry)
         self._record(number, entry, "begin", bite, at_ns=began_ns)
         self._record(number, entry, "bit", bite)
         return bite
 
-    def _end(self, number: int, entry: Entry, bite: Bite) -> None:
+    def end(self, number: int, entry: Entry, bite: Bite) -> None:
+        """Mend a fault, and record it."""
         end = self._kinds[entry.fault].end
         if end is not None:
             end(self, bite)
@@ -143,6 +146,8 @@ class Stage:
                 return not self.worker(when.worker or "").process.alive
             case "forgotten":
                 return bench.keyspace.last_heartbeat_ms(when.worker or "") is None
+            case "elapsed":
+                return time.monotonic_ns() >= self._began_ns + when.count * 1_000_000
 
     # ------------------------------------------------------------ victims
 

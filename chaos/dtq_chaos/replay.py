@@ -9,6 +9,7 @@ from dtq_conformance.exits import InputError
 from dtq_conformance.history import Header, HistoryError, read
 from dtq_conformance.run import add_output_arguments, conclude, known_names, run_all
 
+from dtq_chaos import storm
 from dtq_chaos.scenarios import SCENARIOS
 from dtq_chaos.schedule import ScheduleError, load
 
@@ -27,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
         header = _header(arguments.run)
     except (ScheduleError, HistoryError) as error:
         raise InputError(str(error)) from error
-    known_names("scenario", [schedule.scenario], SCENARIOS)
+    known_names("scenario", [schedule.scenario], {**SCENARIOS, storm.NAME: None})
     arguments.target, arguments.broker = schedule.target, schedule.broker
     arguments.seed, arguments.jobs = schedule.seed, 1
     flags = [] if header.with_faults else ["--without-faults"]

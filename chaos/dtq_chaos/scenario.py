@@ -15,7 +15,7 @@ from dtq_conformance.trial import BASE_DELAY_MS, DRAIN_MS, MAX_DELAY_MS, Trial
 from dtq_chaos.fault import Stage
 from dtq_chaos.faults import FAULTS
 from dtq_chaos.marks import ReadMark
-from dtq_chaos.schedule import Entry, Schedule
+from dtq_chaos.schedule import Ask, Entry, Schedule
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class Scenario:
     and submits work; `meanwhile` is done while the faults that last still lie on their victims, and
     `afterwards` when all are mended. `recovery_more_ms` is what the contract allows these faults
     beyond the recovery time that a target declares. `needs` are claims without which the story
-    cannot be told, for instance redis-schema where a fault or a mark reads the broker's keys."""
+    cannot be told, for instance redis-schema where a fault or a mark reads the broker's keys.
+    A storm also plans what is `asked` meanwhile, plays its schedule itself (`play`), and has its
+    marks made for it (`marks_of`)."""
 
     name: str
     story: str
@@ -34,10 +36,14 @@ class Scenario:
     marks: tuple[ReadMark, ...]
     afterwards: Callable[[Stage], None] | None = None
     meanwhile: Callable[[Stage], None] | None = None
+    asked: Callable[[random.Random], list[Ask]] | None = None
+    play: Callable[[Stage, Schedule], None] | None = None
+    marks_of: Callable[[Schedule], tuple[ReadMark, ...]] | None = None
     drain_ms: int = DRAIN_MS
     recovery_more_ms: int = 0
     base_delay_ms: int = BASE_DELAY_MS
     max_delay_ms: int = MAX_DELAY_MS
+    persistence: str = "none"
     needs_toxiproxy: bool = False
     needs: tuple[str, ...] = ()
     expects: Literal["holds", "violated"] = "holds"
@@ -45,8 +51,9 @@ class Scenario:
 
 def planned(scenario: Scenario, *, target: str, broker: str, seed: int) -> Schedule:
     """The schedule of a run, made in advance from its seed."""
+    asks = scenario.asked(random.Random(f"asks {seed}")) if scenario.asked else []
     return Schedule(scenario=scenario.name, target=target, broker=broker, seed=seed,
-                    entries=scenario.plan(random.Random(f"plan {seed}")))
+                    entries=scenario.plan(random.Random(f"plan {seed}")), asks=asks)
 
 
 def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Trial:
@@ -55,16 +62,21 @@ def as_trial(scenario: Scenario, schedule: Schedule, *, with_faults: bool) -> Tr
     def drive(bench: Bench) -> None:
         stage = Stage(bench, FAULTS, target=schedule.target, with_faults=with_faults)
         scenario.set_up(stage)
-        stage.play(schedule.entries)
+        if scenario.play is None:
+            stage.play(schedule.entries)
+        else:
+            scenario.play(stage, schedule)
         if scenario.meanwhile is not None:
             scenario.meanwhile(stage)
         stage.heal()
         if scenario.afterwards is not None:
             scenario.afterwards(stage)
 
+    marks = scenario.marks + (scenario.marks_of(schedule) if scenario.marks_of else ())
     return Trial("chaos", scenario.name, scenario.story, scenario.clauses, drive,
-                 marks=scenario.marks, drain_ms=scenario.drain_ms,
+                 marks=marks, drain_ms=scenario.drain_ms,
                  recovery_more_ms=scenario.recovery_more_ms,
                  base_delay_ms=scenario.base_delay_ms, max_delay_ms=scenario.max_delay_ms,
-                 needs=scenario.needs, expects=scenario.expects, snapshots=True,
+                 persistence=scenario.persistence, needs=scenario.needs,
+                 expects=scenario.expects, snapshots=True,
                  files={"schedule.json": msgspec.to_builtins(schedule)})

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 
-Event = Literal["at_once", "start", "end", "in_hand", "exit", "forgotten"]
+Event = Literal["at_once", "start", "end", "in_hand", "exit", "forgotten", "elapsed"]
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A logical event: the `count`-th start or end (of tasks with `label`, if given), or
     `count` tasks in hand of `worker` as the broker shows it, or the exit of `worker`, or the
-    moment at which the broker knows nothing of `worker` any more."""
+    moment at which the broker knows nothing of `worker` any more, or `count` ms of a storm."""
 
     event: Event
     count: int = 1
@@ -38,14 +38,24 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     parameters: dict[str, Any] = {}
 
 
+class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something asked of the target `at_ms` of a storm; `fields` are those of what is asked."""
+
+    at_ms: int
+    ask: Literal["submit", "look"]
+    task_id: str
+    fields: dict[str, Any] = {}
+
+
 class Schedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All faults of a run, and what is needed to run it again."""
+    """All faults of a run, and what is needed to run it again; `asks` are a storm's."""
 
     scenario: str
     target: str
     broker: str
     seed: int
     entries: list[Entry]
+    asks: list[Ask] = []
 
 
 class ScheduleError(Exception):

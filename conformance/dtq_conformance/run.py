@@ -113,6 +113,23 @@ def run_all(module_and_command: Sequence[str], names: Sequence[str],
 
     A single trial gets the seed that was asked for, so that the printed command repeats it.
     """
+    module, command = module_and_command
+    drawn = [arguments.seed] if len(names) == 1 else seeds(arguments.seed, len(names))
+    return run_jobs([job_of(name, [module, command, name], arguments, seed, *flags)
+                     for name, seed in zip(names, drawn, strict=True)], arguments)
+
+
+def job_of(name: str, words: Sequence[str], arguments: argparse.Namespace, seed: int,
+           *flags: str, limit_s: float | None = None) -> Job:
+    """The job of one trial, which `python -m WORDS …` runs."""
+    # -P: what lies in the current folder, where targets are looked for, replaces no module of ours
+    return Job(name, [sys.executable, "-P", "-m", *words, "--target", arguments.target,
+                      "--broker", arguments.broker, "--out", str(arguments.out),
+                      "--seed", str(seed), *flags], limit_s)
+
+
+def run_jobs(jobs: Sequence[Job], arguments: argparse.Namespace) -> list[Ended]:
+    """Run trials side by side, once it is sure that target and broker can be used."""
     with input_faults():
         load_target(arguments.target)
         require_usable(arguments.broker)
@@ -121,13 +138,6 @@ def run_all(module_and_command: Sequence[str], names: Sequence[str],
     except OSError as error:
         raise InputError(f"Runs cannot be written to {arguments.out}: {error.strerror}. Name a "
                          "folder with --out.") from error
-    module, command = module_and_command
-    drawn = [arguments.seed] if len(names) == 1 else seeds(arguments.seed, len(names))
-    # -P: what lies in the current folder, where targets are looked for, replaces no module of ours
-    jobs = [Job(name, [sys.executable, "-P", "-m", module, command, name,
-                       "--target", arguments.target, "--broker", arguments.broker,
-                       "--out", str(arguments.out), "--seed", str(seed), *flags])
-            for name, seed in zip(names, drawn, strict=True)]
     return side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json)
 
 

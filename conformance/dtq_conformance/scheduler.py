@@ -32,11 +32,14 @@ TRIAL_LIMIT_S = 120.0
 class Job:
     """One trial to run: what to call it, and the command line that runs it and prints where.
 
+    `limit_s` is how long it may take, TRIAL_LIMIT_S if None.
+
     One that begins with this Python and `-m` is not started anew, but forked in the nursery.
     """
 
     name: str
     argv: Sequence[str]
+    limit_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,8 @@ class Running:
 
 def _run_job(job: Job, running: Running) -> Ended:
     process = running.start(job.argv)
-    watchdog = threading.Timer(TRIAL_LIMIT_S, process.terminate)
+    limit_s = job.limit_s or TRIAL_LIMIT_S
+    watchdog = threading.Timer(limit_s, process.terminate)
     watchdog.start()
     try:
         output, errors = _drain(process)
@@ -158,7 +162,7 @@ def _run_job(job: Job, running: Running) -> Ended:
             return Ended(job.name, code, folder, verdict)
     if code == exits.INTERRUPTED:
         return Ended(job.name, exits.HARNESS,
-                     problem=f"ended after {TRIAL_LIMIT_S:g} s, or interrupted")
+                     problem=f"ended after {limit_s:g} s, or interrupted")
     problem = errors.strip().splitlines()[-1] if errors.strip() else f"exit code {code}"
     return Ended(job.name, code if code in (exits.INPUT, exits.HARNESS) else exits.HARNESS,
                  problem=problem)

@@ -1,0 +1,169 @@
+"""Plays a storm: keeps a worker in each place, asks what is to be asked, lets faults strike.
+
+Comes in: a stage and a schedule whose every part has its millisecond. Goes out: the records of the
+bench. One thread strikes, mends, looks and keeps the workers; some others submit, since a
+submission whose reply is lost waits for it. What comes late is done at once, in the planned order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import msgspec
+from dtq_conformance.bench import Bench, Worker
+from dtq_conformance.target import ShowsReadiness, Target
+from dtq_conformance.waiting import WaitedTooLong, wait_for
+
+from dtq_chaos.fault import Stage
+from dtq_chaos.schedule import Ask, Entry, Schedule
+
+PLACES, CONCURRENCY = 3, 4
+CLIENT = "client"
+"""The link that what is submitted goes through."""
+ASKERS = 4
+VICTIM_LIMIT_S = 15.0
+"""How long a place may be without a worker that is ready when a fault is to strike there."""
+
+
+def set_up(stage: Stage) -> None:
+    """Make the first link, so that a missing server is noticed before anything is asked."""
+    stage.link(CLIENT)
+
+
+def play(stage: Stage, schedule: Schedule) -> None:
+    """Play a storm to its end; all that lasted is mended then."""
+    player = _Player(stage, schedule)
+    with ThreadPoolExecutor(ASKERS, thread_name_prefix="asks") as pool:
+        asking = [pool.submit(player.ask_all, number) for number in range(ASKERS)]
+        try:
+            player.strike_all()
+        finally:
+            player.over.set()
+        for each in asking:
+            each.result()
+
+
+def _submit(bench: Bench, client: Target, ask: Ask) -> None:
+    fields = dict(ask.fields)
+    bench.submit(*fields.pop("steps"), task_id=ask.task_id, through=client, **fields)
+
+
+ASKS: dict[str, Callable[[Bench, Target, Ask], None]] = {"submit": _submit}
+"""How each thing is asked by the threads that ask. A new one has its word in `schedule.Ask`, its
+sort in `storm`, and its function here."""
+
+
+class _Player:
+    """One storm under way."""
+
+    def __init__(self, stage: Stage, schedule: Schedule) -> None:
+        self.over = threading.Event()
+        self._stage, self._bench = stage, stage.bench
+        self._asks = [ask for ask in schedule.asks if ask.ask in ASKS]
+        self._places: dict[int, Worker] = {}
+        self._numbers = 0
+        self._to_do: list[tuple[int, int, Callable[[], None]]] = []
+        for number, entry in enumerate(schedule.entries if stage.with_faults else ()):
+            self._at(entry.when.count, partial(self._strike, number, entry))
+        for ask in schedule.asks:
+            if ask.ask == "look":
+                self._at(ask.at_ms, partial(self._look, ask))
+        for place in range(1, PLACES + 1):
+            self._start(place)
+        for worker in self._places.values():
+            self._bench.await_ready(worker)
+        self._began_ns = time.monotonic_ns()
+
+    # ------------------------------------------------------------ asking
+
+    def ask_all(self, asker: int) -> None:
+        """Ask every fourth thing in its time, with a client of this thread's own."""
+        client = self._bench.open_target(self._stage.url_of(CLIENT))
+        with contextlib.closing(client):
+            for ask in self._asks[asker::ASKERS]:
+                if not self._wait_until(ask.at_ms):
+                    ASKS[ask.ask](self._bench, client, ask)
+
+    def _wait_until(self, at_ms: int) -> bool:
+        """Wait for an instant; True if the storm was given up before."""
+        left_s = at_ms / 1000 - self._elapsed_ms() / 1000
+        return left_s > 0 and self.over.wait(left_s)
+
+    def _elapsed_ms(self) -> int:
+        return (time.monotonic_ns() - self._began_ns) // 1_000_000
+
+    # ------------------------------------------------------------ striking
+
+    def strike_all(self) -> None:
+        """Do everything in its time, until all is mended and all has been asked."""
+        last_ms = max([at_ms for at_ms, _, _ in self._to_do]
+                      + [ask.at_ms for ask in self._asks], default=0)
+        while self._to_do or self._elapsed_ms() < last_ms:
+            self._keep()
+            if self._to_do and self._to_do[0][0] <= self._elapsed_ms():
+                heapq.heappop(self._to_do)[2]()
+            else:
+                self.over.wait(0.005)
+
+    def _at(self, at_ms: int, what: Callable[[], None]) -> None:
+        self._numbers += 1
+        heapq.heappush(self._to_do, (at_ms, self._numbers, what))
+
+    def _strike(self, number: int, entry: Entry) -> None:
+        """Let a fault bite; it lasts as long as planned from then on. Without a victim none does.
+        """
+        parameters = self._parameters(entry)
+        if parameters is None:
+            return
+        struck = msgspec.structs.replace(entry, parameters=parameters)
+        bite = self._stage.begin(number, struck)
+        if entry.fault == "terminate_worker":
+            self._start(entry.parameters["place"])
+        if entry.until is None:
+            self._stage.end(number, struck, bite)
+        else:
+            self._at(self._elapsed_ms() + entry.until.count - entry.when.count,
+                     partial(self._stage.end, number, struck, bite))
+
+    def _parameters(self, entry: Entry) -> dict[str, Any] | None:
+        """Those of the fault's module: a place stands for its worker of the moment and its link."""
+        parameters = dict(entry.parameters)
+        place = parameters.pop("place", None)
+        if place is None:
+            return parameters
+        try:
+            worker = wait_for(lambda: self._ready(place), limit_s=VICTIM_LIMIT_S,
+                              reason=f"a worker in place {place}")
+        except WaitedTooLong:
+            return None
+        return {**parameters, "worker": worker.name, "link": worker.name}
+
+    def _look(self, ask: Ask) -> None:
+        self._bench.look(ask.task_id)
+
+    # ------------------------------------------------------------ places
+
+    def _start(self, place: int) -> None:
+        """Start a worker behind a link of its own, which has its name."""
+        name = f"worker-{len(self._bench.workers) + 1}"
+        self._places[place] = self._bench.start_worker(
+            CONCURRENCY, broker_url=self._stage.url_of(name))
+
+    def _keep(self) -> None:
+        """Start a worker wherever one has ended."""
+        for place, worker in self._places.items():
+            if not worker.process.alive:
+                self._start(place)
+
+    def _ready(self, place: int) -> Worker | None:
+        self._keep()
+        worker, target = self._places[place], self._bench.target
+        is_ready = not isinstance(target, ShowsReadiness) or target.is_ready(worker.name)
+        return worker if is_ready and worker.process.alive else None
