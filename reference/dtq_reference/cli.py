@@ -31,7 +31,8 @@ def main(argv: list[str] | None = None) -> int:
     except SettingsError as error:
         return _complain(error, USAGE)
     except DtqError as error:
-        return _complain(f"{error.code}: {error.message}", REFUSED)
+        return _complain(f"{error.code}: {error.message}",
+                         UNREACHABLE if error.code == "BROKER_UNAVAILABLE" else REFUSED)
     except (BrokerUnreachable, redis.exceptions.ConnectionError,
             redis.exceptions.TimeoutError) as error:
         return _complain(f"Redis cannot be reached: {error}. Is DTQ_REDIS_URL right?", UNREACHABLE)

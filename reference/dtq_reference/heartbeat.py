@@ -15,6 +15,7 @@ import msgspec
 from redis.asyncio.connection import parse_url
 
 from dtq_reference import calls
+from dtq_reference.cluster import nodes_of, plain_url, slot_in
 from dtq_reference.executor import Executor
 from dtq_reference.heartbeat_process import Address, Beat, Orders, Told
 from dtq_reference.poller import Register
@@ -74,9 +75,10 @@ class Heartbeat:
 
     def _orders(self) -> Orders:
         hands, script = self._hands, SCRIPTS["renew"]
+        address = address_of(hands.settings.redis_url, hands.keys.prefix)
         keys, argument = calls.renew_parts(hands.keys, hands.settings, hands.identity, hands.queue)
-        return Orders(address_of(hands.settings.redis_url), script.sha, script.source, keys,
-                      argument, hands.settings.heartbeat_interval_s, HEARTBEAT_JITTER,
+        return Orders(address, script.sha, script.source, keys, argument,
+                      hands.settings.heartbeat_interval_s, HEARTBEAT_JITTER,
                       timeout_s=hands.settings.visibility_timeout_s / 3)
 
     async def _hear(self, beat: Beat) -> None:
@@ -125,11 +127,13 @@ def _result_of(beat: Beat) -> str:
     return "error" if beat.problem.startswith("ScriptError") else "unanswered"
 
 
-def address_of(url: str) -> Address:
-    """The server's address in a redis URL, as redis-py reads it."""
-    parts = parse_url(url)
+def address_of(url: str, prefix: str = "") -> Address:
+    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too."""
+    parts = parse_url(plain_url(url))
+    slot = slot_in(url, prefix)
     return Address(
+        nodes=nodes_of(url) if slot else [], slot=slot.number if slot else -1,
         host=parts.get("host", "localhost"), port=parts.get("port", 6379),
-        path=parts.get("path", ""), tls=url.startswith("rediss:"),
+        path=parts.get("path", ""), tls=url.startswith("rediss"),
         username=parts.get("username", ""), password=parts.get("password", ""),
         db=parts.get("db", 0))

@@ -22,12 +22,20 @@ from typing import Any
 import hiredis
 import msgspec
 
+from dtq_reference.cluster import ASK_TIMEOUT_S, Node, Slot
+
+ELSEWHERE = ("MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN")
+"""Refusals after which another server may be the one to ask."""
+
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the server is: a host and port, or the path of a socket."""
+    """Where the server is: a host and port, or the path of a socket. In a cluster, where some
+    `nodes` of it are, and the `slot` whose master is the server."""
 
     host: str = "localhost"
     port: int = 6379
+    nodes: list[Node] = []
+    slot: int = -1
     path: str = ""
     tls: bool = False
     username: str = ""
@@ -80,15 +88,26 @@ class Connection:
     timeout_s: float
     _socket: socket.socket | None = None
     _reader: Any = None
+    _slot: Slot | None = None
+
+    def __post_init__(self) -> None:
+        if self.address.nodes:
+            self._slot = Slot(self.address.slot, self.address.nodes)
 
     def call(self, *command: Any) -> Any:
         """Send one command and return its reply. Raises OSError or `ScriptError`."""
         try:
             if self._socket is None:
+                if self._slot is not None:
+                    self._find(self._slot)
                 self._open()
             return self._ask(command)
         except OSError:
             self.close()
+            raise
+        except ScriptError as error:
+            if str(error).startswith(ELSEWHERE):
+                self.close()
             raise
 
     def close(self) -> None:
@@ -96,6 +115,23 @@ class Connection:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
+
+    def _find(self, slot: Slot) -> None:
+        """Ask the nodes that are known for the slot's master, and make it the address."""
+        problem: Exception = ConnectionError("nobody has it")
+        for host, port in slot.nodes():
+            asked = Connection(msgspec.structs.replace(self.address, host=host, port=port,
+                                                       nodes=[]), ASK_TIMEOUT_S)
+            try:
+                if master := slot.master((host, port), asked.call("CLUSTER", "SLOTS")):
+                    self.address = msgspec.structs.replace(self.address, host=master[0],
+                                                           port=master[1])
+                    return
+            except (OSError, ScriptError) as error:
+                problem = error
+            finally:
+                asked.close()
+        raise ConnectionError(f"no node tells the master of slot {slot.number}: {problem}")
 
     def _open(self) -> None:
         address = self.address

@@ -42,7 +42,7 @@ class Poller:
     def __init__(self, hands: Hands, executor: Executor, *,
                  begin: Callable[[list[Taken], float], None], register: Register) -> None:
         self._hands = hands
-        self._transport = AsyncTransport(hands.settings.redis_url)
+        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
         self._executor = executor
         self._begin = begin
         self._register = register
@@ -127,5 +127,5 @@ class Poller:
         streams = dict(zip(hands.keys.streams(hands.queue), last_ids, strict=True))
         try:
             await self._transport.redis.xread(streams, count=1, block=max(1, round(left_s * 1000)))
-        except UNANSWERED:
-            return
+        except (*UNANSWERED, ResponseError):
+            return  # the next take says what is wrong

@@ -30,7 +30,7 @@ class Queue:
 
     def __init__(self, settings: Settings) -> None:
         self.operations = Operations(settings)
-        self._transport = Transport(settings.redis_url)
+        self._transport = Transport(settings.redis_url, settings.key_prefix)
         self._limit_s = min(RESEND_LIMIT_S, settings.task_retention_s)
 
     def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:
@@ -88,7 +88,7 @@ class AsyncQueue:
 
     def __init__(self, settings: Settings) -> None:
         self.operations = Operations(settings)
-        self._transport = AsyncTransport(settings.redis_url)
+        self._transport = AsyncTransport(settings.redis_url, settings.key_prefix)
         self._limit_s = min(RESEND_LIMIT_S, settings.task_retention_s)
 
     async def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:

@@ -27,7 +27,7 @@ class Scheduler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._transport = AsyncTransport(hands.settings.redis_url)
+        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
         self._queues = [hands.queue]
         self._next_sweep = 0.0
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 import redis
 
+from dtq_reference.cluster import is_cluster, nodes_of, plain_url, slot_of
 from dtq_reference.errors import SettingsError
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=31_536_000)]
@@ -28,7 +29,7 @@ HEARTBEAT_JITTER = 0.1
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One field for each variable: `visibility_timeout_s` is DTQ_VISIBILITY_TIMEOUT_S."""
 
-    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(redis|rediss|unix|redis\+cluster)://")] = \
+    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(unix|rediss?(\+cluster)?)://")] = \
         "redis://localhost:6379/0"
     key_prefix: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = "dtq:"
     api_host: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] = "127.0.0.1"
@@ -82,7 +83,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
         shown = "malformed" if field in SECRETS else repr(given.get(field))
         raise SettingsError(f"DTQ_{field.upper()} is {shown}: {reason}.") from error
     _check_text(given)
-    _check_url(settings.redis_url)
+    _check_url(settings.redis_url, settings.key_prefix)
     _check_heartbeat(settings)
     return settings
 
@@ -97,14 +98,17 @@ def _check_text(given: Mapping[str, str]) -> None:
                 raise SettingsError(f"DTQ_{field.upper()} is not UTF-8 text.") from error
 
 
-def _check_url(url: str) -> None:
+def _check_url(url: str, prefix: str) -> None:
     """Let redis-py read the URL; nothing is connected."""
-    url = url.replace("redis+cluster://", "redis://").partition(",")[0]
     try:
-        redis.ConnectionPool.from_url(url).make_connection()
+        redis.ConnectionPool.from_url(plain_url(url)).make_connection()
+        nodes_of(url)
     except (ValueError, TypeError, redis.RedisError) as error:
-        raise SettingsError(f"DTQ_REDIS_URL is malformed: {error}. "
-                            "Expected redis://HOST:PORT/DB.") from error
+        raise SettingsError(f"DTQ_REDIS_URL is malformed: {error}. Expected redis://HOST:PORT/DB "
+                            "or redis+cluster://HOST:PORT,HOST:PORT.") from error
+    if is_cluster(url) and slot_of(prefix) is None:
+        raise SettingsError(f"DTQ_KEY_PREFIX is {prefix!r}: on a cluster it needs a hash tag, such "
+                            "as {orders}:, which puts all keys into one slot.")
 
 
 def _check_heartbeat(settings: Settings) -> None:

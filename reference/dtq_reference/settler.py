@@ -24,7 +24,7 @@ class Settler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._transport = AsyncTransport(hands.settings.redis_url)
+        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
         self._waiting: list[tuple[Hold, Outcome]] = []
         self._added = asyncio.Event()
 

@@ -1,7 +1,11 @@
 """Send calls to Redis: the two thin shells, synchronous and asynchronous, over `calls.py`.
 
 redis-py's own retries are off, since they send again behind one's back. What is sent again is
-decided here: `call` sends once, `call_again` until there is an answer or the time is up.
+decided here: `call` sends once, `call_again` until there is an answer or the time is up. What a
+failure means, and whether to go on, is pure (`fate_of`, `Patience`) and the same in both shells.
+
+A connection that was refused because the server is not (or no longer) the one to ask is closed, so
+that the next one looks anew: at the name of the host, or in a cluster for the slot's master.
 """
 
 from __future__ import annotations
@@ -9,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
 import time
-from typing import Any
+from typing import Any, Literal
 
 import redis
 import redis.asyncio
@@ -18,42 +23,223 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
+    AuthorizationError,
     BusyLoadingError,
+    ClusterDownError,
     ConnectionError,
+    MovedError,
     NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
     TimeoutError,
 )
+from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from dtq_reference.calls import Call
-from dtq_reference.errors import BrokerUnreachable
+from dtq_reference.cluster import ASK_TIMEOUT_S, Slot, plain_url, slot_in
+from dtq_reference.errors import BrokerUnreachable, DtqError
 from dtq_reference.scripts import SCRIPTS
 
 log = logging.getLogger("dtq.transport")
 
-SOCKET_TIMEOUT_S = 5.0
+SOCKET_TIMEOUT_S = 3.0
 """Longer than any blocking read, so that a half-open connection is noticed and idling is not."""
 
-UNANSWERED = (ConnectionError, TimeoutError, BusyLoadingError)
-"""Errors after which nobody can say whether the call was executed."""
+KEEPALIVE = {"TCP_KEEPIDLE": 3, "TCP_KEEPALIVE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 2}
+"""A connection that only listens is noticed to be half-open after 5 s."""
+
+UNANSWERED = (ConnectionError, TimeoutError)
+"""No answer: whether the call was executed is unknown, unless it is `NotConnected`."""
+
+ELSEWHERE = (ReadOnlyError, MovedError, ClusterDownError)
+"""Refusals after which another server may be the one to ask."""
+
+REFUSED_FOR_NOW = frozenset({
+    "LOADING", "READONLY", "OOM", "MISCONF", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN",
+    "NOREPLICAS", "MOVED", "ASK"})
+"""The first word of refusals that pass: surely nothing was done, and asking again helps."""
+
+Fate = Literal["unknown", "refused for now", "refused"]
 
 
-def _options() -> dict[str, Any]:
-    return {"socket_timeout": SOCKET_TIMEOUT_S, "socket_connect_timeout": SOCKET_TIMEOUT_S,
-            "socket_keepalive": True, "health_check_interval": 0}
+class NotConnected(ConnectionError):
+    """There was no connection, so nothing was sent."""
 
 
-def _pause_s(attempt: int) -> float:
-    """Backoff before sending again: 20 ms doubling to 1 s, less up to half of it by chance."""
-    return min(1.0, 0.02 * 2.0 ** min(attempt, 10)) * (1 - random.random() / 2)
+def fate_of(error: RedisError) -> Fate:
+    """What an error says about the call: nothing, or that it was surely not done."""
+    if isinstance(error, AuthenticationError | AuthorizationError):
+        return "refused"
+    if isinstance(error, NotConnected | BusyLoadingError):
+        return "refused for now"
+    if isinstance(error, UNANSWERED):
+        return "unknown"
+    return "refused for now" if code_of(error) in REFUSED_FOR_NOW else "refused"
+
+
+def code_of(error: RedisError) -> str:
+    """The first word of an error reply, which redis-py takes off some of them."""
+    return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])
+
+
+class Patience:
+    """How long one call is sent again, and what is known of its sendings when that ends."""
+
+    def __init__(self, call: Call, limit_s: float | None) -> None:
+        self._call = call
+        self._limit_s = limit_s
+        self._began = time.monotonic()
+        self._attempt = 0
+        self._unknown = False
+
+    def pause_s(self, error: RedisError) -> float:
+        """How long to wait before the next sending: 20 ms doubling to 1 s, less up to half of it
+        by chance. Raises what the caller is to know: the error itself when asking again is no use,
+        and at the end of the time `BrokerUnreachable`, or `DtqError` when nothing was done."""
+        fate = fate_of(error)
+        if fate == "refused":
+            raise error
+        self._unknown = self._unknown or fate == "unknown"
+        pause_s = min(1.0, 0.02 * 2.0 ** min(self._attempt, 10)) * (1 - random.random() / 2)
+        if self._limit_s is not None and \
+                time.monotonic() + pause_s > self._began + self._limit_s:
+            raise self._gave_up(error) from error
+        if self._attempt == 0:
+            log.warning("%s: %s (%s); sending again", self._call.script, fate, error)
+        self._attempt += 1
+        return pause_s
+
+    def _gave_up(self, error: RedisError) -> Exception:
+        said = f"within {self._limit_s:g} s: {str(error).rstrip('.')}"
+        if self._unknown:
+            return BrokerUnreachable(f"Redis did not answer {said}. Whether it was done is "
+                                     "unknown.")
+        return DtqError("BROKER_UNAVAILABLE",
+                        f"Redis did not accept it {said}. Nothing was done.")
+
+
+class _Finding:
+    """Laid over a class of redis-py's synchronous connections, `_base`: finds the slot's master
+    before it connects, and tells a failure to connect from a lost answer."""
+
+    slot: Slot | None = None
+
+    def __init__(self: Any, **options: Any) -> None:
+        self._base.__init__(self, **options)
+        self._options = options
+
+    def connect(self: Any) -> None:
+        if self.is_connected:
+            return
+        try:
+            if self.slot is not None:
+                self.host, self.port = self._find(self.slot)
+            self._base.connect(self)
+        except UNANSWERED as error:
+            raise _not_connected(error) from error
+
+    def read_response(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return self._base.read_response(self, *args, **options)
+        except ELSEWHERE:
+            self.disconnect()
+            raise
+
+    def _find(self: Any, slot: Slot) -> tuple[str, int]:
+        problem = "nobody has the slot"
+        for host, port in slot.nodes():
+            asked = self._base(**_to_ask(self._options, host, port))
+            try:
+                asked.connect()
+                asked.send_command("CLUSTER", "SLOTS")
+                if master := slot.master((host, port), asked.read_response()):
+                    return master
+            except (*UNANSWERED, ResponseError) as error:
+                problem = str(error)
+            finally:
+                asked.disconnect()
+        raise NotConnected(f"no node tells the master of slot {slot.number}: {problem}")
+
+
+class _AsyncFinding:
+    """The same for asynchronous connections."""
+
+    slot: Slot | None = None
+
+    def __init__(self: Any, **options: Any) -> None:
+        self._base.__init__(self, **options)
+        self._options = options
+
+    async def connect(self: Any) -> None:
+        if self.is_connected:
+            return
+        try:
+            if self.slot is not None:
+                self.host, self.port = await self._find(self.slot)
+            await self._base.connect(self)
+        except UNANSWERED as error:
+            raise _not_connected(error) from error
+
+    async def read_response(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return await self._base.read_response(self, *args, **options)
+        except ELSEWHERE:
+            await self.disconnect()
+            raise
+
+    async def _find(self: Any, slot: Slot) -> tuple[str, int]:
+        problem = "nobody has the slot"
+        for host, port in slot.nodes():
+            asked = self._base(**_to_ask(self._options, host, port))
+            try:
+                await asked.connect()
+                await asked.send_command("CLUSTER", "SLOTS")
+                if master := slot.master((host, port), await asked.read_response()):
+                    return master
+            except (*UNANSWERED, ResponseError) as error:
+                problem = str(error)
+            finally:
+                await asked.disconnect()
+        raise NotConnected(f"no node tells the master of slot {slot.number}: {problem}")
+
+
+def _to_ask(options: dict[str, Any], host: str, port: int) -> dict[str, Any]:
+    return {**options, "host": host, "port": port, "socket_timeout": ASK_TIMEOUT_S,
+            "socket_connect_timeout": ASK_TIMEOUT_S}
+
+
+def _not_connected(error: RedisError) -> RedisError:
+    """A wrong password stays what it is: it needs another one, not another try."""
+    return NotConnected(str(error)) if fate_of(error) != "refused" else error
+
+
+def _client(module: Any, finding: type, url: str, prefix: str, retry: Any) -> Any:
+    """A client of redis-py, of its synchronous or asynchronous half. Untyped: replies come as
+    bytes, which redis-py's own types do not tell."""
+    options: dict[str, Any] = {
+        "retry": retry, "socket_timeout": SOCKET_TIMEOUT_S,
+        "socket_connect_timeout": SOCKET_TIMEOUT_S, "health_check_interval": 0,
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False)}
+    if not url.startswith("unix:"):
+        options |= {"socket_keepalive": True, "socket_keepalive_options": {
+            getattr(socket, name): value for name, value in KEEPALIVE.items()
+            if hasattr(socket, name)}}
+    client = module.Redis.from_url(plain_url(url), **options)
+    pool = client.connection_pool
+    base = pool.connection_class
+    pool.connection_class = type(f"Finding{base.__name__}", (finding, base),
+                                 {"slot": slot_in(url, prefix), "_base": base})
+    return client
 
 
 class Transport:
-    """The synchronous client's connection. `redis` is untyped: replies come as bytes, which
-    redis-py's own types do not tell."""
+    """The synchronous client's connection. `prefix` is the installation's, which in a cluster
+    tells whom to ask."""
 
-    def __init__(self, url: str) -> None:
-        self.redis: Any = redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **_options())
+    def __init__(self, url: str, prefix: str = "") -> None:
+        self.redis = _client(redis, _Finding, url, prefix, Retry(NoBackoff(), 0))
 
     def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
@@ -64,21 +250,14 @@ class Transport:
             return self.redis.eval(script.source, len(call.keys), *call.keys, call.argument)
 
     def call_again(self, call: Call, *, limit_s: float) -> Any:
-        """Send until answered; raises `BrokerUnreachable` after `limit_s` without an answer."""
-        deadline = time.monotonic() + limit_s
-        attempt = 0
+        """Send until answered. After `limit_s` raises `BrokerUnreachable`, or `DtqError` when
+        surely nothing was done."""
+        patience = Patience(call, limit_s)
         while True:
             try:
                 return self.call(call)
-            except AuthenticationError:
-                raise
-            except UNANSWERED as error:
-                pause_s = _pause_s(attempt)
-                if time.monotonic() + pause_s > deadline:
-                    raise BrokerUnreachable(f"Redis did not answer within {limit_s:g} s: {error}. "
-                                            "Whether it was done is unknown.") from error
-            time.sleep(pause_s)
-            attempt += 1
+            except RedisError as error:
+                time.sleep(patience.pause_s(error))
 
     def close(self) -> None:
         """Close all connections."""
@@ -88,9 +267,9 @@ class Transport:
 class AsyncTransport:
     """A connection of the worker. Each duty has its own, so that none waits for another's."""
 
-    def __init__(self, url: str) -> None:
-        self.redis: Any = redis.asyncio.Redis.from_url(url, retry=AsyncRetry(NoBackoff(), 0),
-                                                  **_options())
+    def __init__(self, url: str, prefix: str = "") -> None:
+        self.redis = _client(redis.asyncio, _AsyncFinding, url, prefix,
+                             AsyncRetry(NoBackoff(), 0))
 
     async def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
@@ -100,20 +279,14 @@ class AsyncTransport:
         except NoScriptError:
             return await self.redis.eval(script.source, len(call.keys), *call.keys, call.argument)
 
-    async def call_again(self, call: Call) -> Any:
-        """Send until answered, however long that takes."""
-        attempt = 0
+    async def call_again(self, call: Call, *, limit_s: float | None = None) -> Any:
+        """Send until answered, however long that takes, or as `Transport.call_again`."""
+        patience = Patience(call, limit_s)
         while True:
             try:
                 return await self.call(call)
-            except AuthenticationError:
-                raise
-            except UNANSWERED as error:
-                if attempt == 0:
-                    log.warning("%s: no answer (%s); sending again until there is one",
-                                call.script, error)
-                await asyncio.sleep(_pause_s(attempt))
-                attempt += 1
+            except RedisError as error:
+                await asyncio.sleep(patience.pause_s(error))
 
     async def close(self) -> None:
         """Close all connections."""

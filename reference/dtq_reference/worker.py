@@ -96,7 +96,7 @@ class Worker:
         self.hands = Hands(settings, Keys(settings.key_prefix), identity, queue)
         self.hands.metrics = metrics.for_worker(settings)
         self.hands.metrics.watch(worker_id, lambda: len(self.hands.holds))
-        self._transport = AsyncTransport(settings.redis_url)
+        self._transport = AsyncTransport(settings.redis_url, settings.key_prefix)
         self.executor = Executor(settings, worker_id, freed=self.hands.changed.set,
                                  stuck=self._stuck,
                                  pool=ProcessPool(settings) if settings.process_pool else None)

@@ -1,0 +1,209 @@
+"""One slot of a cluster is an installation's whole world: found, followed when its master dies, and
+kept apart from others. Without a cluster two installations share a server as well.
+
+Profile `failover`: judged is only what the replica had received before its master died. What was
+accepted after that, and not yet replicated, may be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from dtq_conformance.lab import Lab
+from dtq_conformance.waiting import wait_for
+from dtq_reference import settings
+from dtq_reference.cluster import Slot, nodes_of, plain_url, slot_in, slot_of
+from dtq_reference.errors import SettingsError
+from dtq_reference.heartbeat import address_of
+from dtq_reference.heartbeat_process import Connection, ScriptError
+from dtq_reference.transport import AsyncTransport
+from redis.crc import key_slot
+
+from tests.reference.clusters import LIMIT_S, Cluster, Node, running_cluster
+from tests.reference.engine import Engine, succeeded
+from tests.reference.processes import start_worker, wait_for_status
+
+FOLLOWED = "{orders}:"
+OTHER = "{invoices}:"
+ANY = "{any}:"
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster for tests that leave it whole."""
+    with running_cluster(lab, tmp_path_factory.mktemp("cluster"), followed=FOLLOWED) as cluster:
+        yield cluster
+
+
+# Reading URLs, prefixes and replies -------------------------------------------------------------
+
+@pytest.mark.parametrize(("prefix", "slot"), [
+    ("dtq:", None), ("{}:", None), ("{}{a}:", None), ("{a:", None), ("a}{:", None),
+    ("{orders}:", key_slot(b"orders")), ("x{ä}y{b}:", key_slot("ä".encode())),
+    ("{{a}:", key_slot(b"{a"))])
+def test_only_a_hash_tag_gives_all_keys_one_slot(prefix: str, slot: int | None) -> None:
+    assert slot_of(prefix) == slot
+    if slot is not None:
+        assert {key_slot(f"{prefix}{name}".encode()) for name in ("a", "{b}", "}")} == {slot}
+
+
+@pytest.mark.parametrize(("url", "plain", "nodes"), [
+    ("redis+cluster://h", "redis://h", [("h", 6379)]),
+    ("redis+cluster://a:1,b:2", "redis://a:1", [("a", 1), ("b", 2)]),
+    ("rediss+cluster://u:p,%40@a:1,[::1]:2/0?x=y", "rediss://u:p,%40@a:1/0?x=y",
+     [("a", 1), ("::1", 2)])])
+def test_a_clusters_url_names_nodes_and_what_else_redis_py_reads(
+        url: str, plain: str, nodes: list[tuple[str, int]]) -> None:
+    assert (plain_url(url), nodes_of(url)) == (plain, nodes)
+
+
+def test_the_url_of_one_server_has_no_slot_and_stays_as_it_is() -> None:
+    assert slot_in("redis://h:1/2", "dtq:") is None
+    assert plain_url("unix:///run/redis.sock?db=3") == "unix:///run/redis.sock?db=3"
+
+
+@pytest.mark.parametrize(("url", "prefix", "reason"), [
+    ("redis+cluster://h", "dtq:", r"DTQ_KEY_PREFIX is 'dtq:'.*hash tag"),
+    ("redis+cluster://h:x", "{a}:", r"DTQ_REDIS_URL.*[Pp]ort"),
+    ("redis+cluster://h,h:x", "{a}:", r"DTQ_REDIS_URL.*[Pp]ort")])
+def test_a_cluster_that_cannot_be_used_is_refused_at_the_start(
+        url: str, prefix: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        settings.load({"DTQ_REDIS_URL": url, "DTQ_KEY_PREFIX": prefix})
+
+
+def test_the_master_is_the_first_node_of_the_range_and_all_nodes_are_remembered() -> None:
+    slot = Slot(9, [("seed", 1)])
+    reply = [[0, 8, [b"other", 2, b"id"]], [9, 9, [b"", 3, b"id"], [None, 4, b"id"]]]
+    assert slot.master(("seed", 1), reply) == ("seed", 3)
+    assert list(slot.nodes()) == [("seed", 1), ("other", 2), ("seed", 3), ("seed", 4)]
+    assert slot.master(("other", 2), reply[:1]) is None
+
+
+def test_a_node_that_did_not_help_is_asked_last_from_then_on() -> None:
+    slot = Slot(0, [("a", 1), ("b", 2), ("c", 3)])
+    asking = slot.nodes()
+    assert (next(asking), next(asking)) == (("a", 1), ("b", 2))
+    assert next(slot.nodes()) == ("b", 2)
+
+
+# On a cluster -----------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has(
+        lab: Lab, tmp_path: Path) -> None:
+    until = tmp_path / "until"
+    with running_cluster(lab, tmp_path / "cluster", followed=FOLLOWED) as cluster, \
+            closing(Engine(cluster.url, FOLLOWED)) as engine:
+        worker = start_worker(lab, engine, "clustered", concurrency=2, visibility_timeout_s=20)
+        assert wait_for_status(engine, engine.submit()).status == "succeeded"
+        kept = [engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+                for _ in range(4)]
+        for task_id in kept[:2]:
+            wait_for_status(engine, task_id, "running")
+        wait_for_replication(cluster)
+        cluster.followed.process.kill()
+        wait_for(lambda: cluster.replica.ask("INFO", "replication")["role"] == "master",
+                 reason="the replica to take over", limit_s=LIMIT_S)
+        until.touch()
+        for task_id in [*kept, engine.submit()]:
+            task = wait_for_status(engine, task_id)
+            assert (task.status, task.attempt, task.worker_id) == ("succeeded", 1, "clustered")
+        wait_for(lambda: beats(cluster.replica), reason="a heartbeat on the new master",
+                 limit_s=LIMIT_S)
+        worker.terminate()
+        worker.wait(LIMIT_S)
+        assert worker.exit_code == 0
+
+
+def beats(node: Node) -> bool:
+    """Whether the server's own clock is close to the worker's last heartbeat."""
+    with node.client() as client:
+        (seconds, _), beat = client.time(), client.hget(f"{FOLLOWED}worker:clustered",
+                                                        "last_heartbeat")
+        return beat is not None and seconds * 1000 - int(beat) < 500
+
+
+def wait_for_replication(cluster: Cluster) -> None:
+    """Return when the replica has received all that its master had done by now."""
+    done = cluster.followed.ask("INFO", "replication")["master_repl_offset"]
+    wait_for(lambda: cluster.replica.ask("INFO", "replication")["slave_repl_offset"] >= done,
+             reason="the replica to have it all", limit_s=LIMIT_S)
+
+
+@pytest.mark.slow
+def test_two_prefixes_live_on_two_masters_side_by_side(lab: Lab, cluster: Cluster) -> None:
+    homes = [cluster.master_of(prefix) for prefix in (FOLLOWED, OTHER)]
+    assert homes[0] != homes[1]
+    for prefix, home, away in zip((FOLLOWED, OTHER), homes, reversed(homes), strict=True):
+        with closing(Engine(cluster.url, prefix)) as engine:
+            start_worker(lab, engine, f"of-{home.port}")
+            task = wait_for_status(engine, engine.submit(delay_ms=1))
+            assert (task.status, task.worker_id) == ("succeeded", f"of-{home.port}")
+        with home.client() as client:
+            assert list(client.scan_iter(f"{prefix}*"))
+        with away.client() as client:
+            assert not list(client.scan_iter(f"{prefix}*"))
+
+
+@pytest.mark.slow
+def test_the_command_line_works_on_a_cluster(cluster: Cluster) -> None:
+    def dtq(*arguments: str) -> dict[str, object]:
+        done = subprocess.run(
+            [sys.executable, "-m", "dtq_reference.cli", *arguments], capture_output=True,
+            env={"DTQ_REDIS_URL": cluster.url, "DTQ_KEY_PREFIX": "{cli}:"}, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stderr.decode()
+        told: dict[str, object] = json.loads(done.stdout)
+        return told
+
+    task_id = str(dtq("submit", "echo_task")["task_id"])
+    assert dtq("get", task_id)["status"] == "queued"
+
+
+@pytest.mark.slow
+def test_all_three_connections_find_the_master_from_any_node(cluster: Cluster) -> None:
+    elsewhere = next(prefix for prefix in (FOLLOWED, OTHER)
+                     if cluster.master_of(prefix) != cluster.master_of(ANY))
+    for node in (*cluster.masters, cluster.replica):
+        url = f"redis+cluster://127.0.0.1:1,127.0.0.1:{node.port}"
+        with closing(Engine(url, ANY)) as engine:
+            worker = engine.worker()
+            engine.submit()
+            assert engine.settle(worker, succeeded(engine.take_one(worker))) == ["succeeded"]
+        assert asyncio.run(asked(AsyncTransport(url, ANY))) == 1
+        connection = Connection(address_of(url, ANY), 5.0)
+        assert connection.call("EXISTS", f"{ANY}workers") == 1
+        with pytest.raises(ScriptError, match="MOVED"):
+            connection.call("EXISTS", f"{elsewhere}workers")
+        connection.close()
+
+
+async def asked(transport: AsyncTransport) -> int:
+    there: int = await transport.redis.exists(f"{ANY}workers")
+    await transport.close()
+    return there
+
+
+# On one server ----------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_two_installations_on_one_server_do_not_touch_each_other(lab: Lab, engine: Engine) -> None:
+    with closing(Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")) as other:
+        waits = other.submit()
+        before = other.dump()
+        start_worker(lab, engine)
+        done = engine.submit(max_attempts=1, task_type="always_fail_task")
+        assert wait_for_status(engine, done).status == "dead_lettered"
+        assert wait_for_status(engine, engine.submit(delay_ms=1)).status == "succeeded"
+        assert (other.dump(), other.queue.get(done)) == (before, None)
+        start_worker(lab, other)
+        assert wait_for_status(other, waits).status == "succeeded"
+        assert engine.queue.get(waits) is None
