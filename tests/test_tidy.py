@@ -54,6 +54,7 @@ TESTS_WITHOUT_A_MODULE = {
     "tests/test_tidy.py": "the rules of the house",
     "tests/conformance/test_strangers_target.py": "a target that nobody here knows",
     "tests/test_ci.py": "the workflow for GitHub",
+    "tests/test_contract_tables.py": "the contract's tables and the engine",
     "tests/test_packaging.py": "pyproject.toml, the lock and the installed files",
     "tests/test_conftest.py": "what all tests share",
     "tests/conformance/test_generated_histories.py": "all checkers, on generated histories",
