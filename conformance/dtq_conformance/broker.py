@@ -9,6 +9,7 @@ Only a harness ended by SIGKILL leaves them behind, under that prefix.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import secrets
 import shutil
@@ -176,8 +177,10 @@ def _path_binary() -> Path:
 
 
 def _connect(url: str, *, limit_s: float = 5.0) -> redis.Redis:
+    # driver_info: looking up redis-py's own version costs more than all else of a connection
     return redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=limit_s,
-                                socket_connect_timeout=limit_s, decode_responses=False)
+                                socket_connect_timeout=limit_s, decode_responses=False,
+                                driver_info=None)
 
 
 def _batches(client: redis.Redis, pattern: str) -> list[list[bytes]]:
@@ -241,23 +244,21 @@ class _Server:
 
     def _is_ready(self, process: LabProcess) -> bool:
         """Wait until `process` answers; False if it ended or another process has the port."""
-        url = f"redis://127.0.0.1:{self.port}/0"
+        client = _connect(f"redis://127.0.0.1:{self.port}/0")
 
         def answer() -> int | None:
             if not process.alive:
                 return -1
             try:
-                with _connect(url) as client:
-                    client.ping()
-                    return self._pid_of(process, client)
+                client.ping()
+                return self._pid_of(process, client)
             except redis.RedisError:
                 return None  # not yet listening, or still reading its file
 
-        try:
+        with client, contextlib.suppress(WaitedTooLong):
             return wait_for(answer, reason=f"{process.name} to answer",
                             limit_s=READY_LIMIT_S) == process.pid
-        except WaitedTooLong:
-            return False
+        return False
 
 
     def _pid_of(self, process: LabProcess, client: redis.Redis) -> int:

@@ -33,7 +33,7 @@ from dtq_conformance import pacemaker
 from dtq_conformance.broker import Broker, open_broker
 from dtq_conformance.guard import TOKEN_VARIABLE, Guard
 from dtq_conformance.history import Pace, Process, Stall, Witness
-from dtq_conformance.waiting import wait_for
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 SIGNAL_LIMIT_S = 10.0
 """How long a signal may take to be seen to work."""
@@ -110,10 +110,13 @@ class LabProcess:
             with contextlib.suppress(OSError):
                 if os.getpgid(pid) == self.pid:
                     found[pid] = None
-        with contextlib.suppress(psutil.Error):
-            found.update((child.pid, None)
-                         for child in psutil.Process(self.pid).children(recursive=True))
+        found.update(dict.fromkeys(self._descendants()))
         return list(found)
+
+    def _descendants(self) -> list[int]:
+        with contextlib.suppress(psutil.Error):
+            return [child.pid for child in psutil.Process(self.pid).children(recursive=True)]
+        return []
 
     def send(self, signal_number: int, *, asked: str) -> None:
         """Send a signal to the whole group and, unless it asks to end in good order, to children
@@ -123,7 +126,7 @@ class LabProcess:
             return
         if asked not in ("stop", "continue"):
             self.asked = asked
-        elsewhere = [] if asked == "terminate" else self.pids()[1:]
+        elsewhere = [] if asked == "terminate" else self._descendants()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal_number)
         for pid in elsewhere:
@@ -150,8 +153,8 @@ class LabProcess:
 
     def wait(self, limit_s: float) -> None:
         """Return when it has ended and its exit is recorded. Raises `WaitedTooLong`."""
-        wait_for(self._ended.is_set, reason=f"{self.name} (pid {self.pid}) to end",
-                 limit_s=limit_s)
+        if not self._ended.wait(limit_s):
+            raise WaitedTooLong(f"waited {limit_s:g} s for {self.name} (pid {self.pid}) to end")
 
     def records(self) -> list[Process]:
         """Its start and, once it has ended, its exit."""
