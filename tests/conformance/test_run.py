@@ -203,3 +203,15 @@ def test_runs_that_cannot_be_written_anywhere_are_said_so_before_anything_runs(
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"Runs cannot be written to .*file"):
         jobs_of("a", out=tmp_path / "file")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_no_trial_tests_is_counted_beside_the_verdicts_and_changes_no_code(
+        as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    missing = {"PRIO-03": "The order within a level is not looked at."}
+    assert conclude([ended("holds")], as_json=as_json, out=Path("runs"), untested=missing) == 0
+    out = capsys.readouterr().out
+    if as_json:
+        assert json.loads(out)["untested"] == missing
+    else:
+        assert "Untested: no trial tests 1 of the clauses that the target claims yet" in out
