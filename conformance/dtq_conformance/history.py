@@ -24,7 +24,8 @@ from dtq_conformance.snapshot import Snapshot
 FORMAT = 1
 
 Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
-                 "broker_away", "broker_restarted", "group_dropped", "forged", "deleted"]
+                 "broker_away", "broker_restarted", "group_dropped", "replaced", "forged",
+                 "deleted"]
 
 
 class HistoryError(Exception):
@@ -32,7 +33,8 @@ class HistoryError(Exception):
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The intervals that the target ran with, in milliseconds; `jitter` is a share of a delay."""
+    """The intervals that the target ran with, in milliseconds; `jitter` is a share of a delay,
+    `key_ms` how long an idempotency key outlives its task."""
 
     lease_ms: int
     heartbeat_ms: int
@@ -43,6 +45,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     base_delay_ms: int
     max_delay_ms: int
     jitter: float
+    key_ms: int = 86_400_000
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,

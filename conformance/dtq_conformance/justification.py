@@ -155,7 +155,7 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
     if spell.effect == "reply_lost":
         return Befell("reply_lost", spell.from_ns,
                       f"a reply to the holder before, {holder(execution)}, was lost {when}")
-    if spell.effect == "terminated" and execution.outcome == "cancelled":
+    if spell.effect in ("terminated", "replaced") and execution.outcome == "cancelled":
         return Befell("let_go", spell.from_ns,
                       f"the holder before, {holder(execution)}, was asked to stop "
                       f"{at(history, spell.from_ns)} and let its task go unfinished")

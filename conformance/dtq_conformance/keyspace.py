@@ -6,6 +6,8 @@ For targets that claim redis-schema.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import redis
@@ -24,25 +26,59 @@ class KeySpace:
 
     def in_hand(self, worker_id: str) -> list[str]:
         """Ids of the tasks that are pending under the name of this worker's process."""
+        return self._pending(lambda name: name.rpartition(".")[0] == worker_id)
+
+    def pending_of(self, consumer: str) -> list[str]:
+        """Ids of the tasks that are pending under this consumer's name."""
+        return self._pending(lambda name: name == consumer)
+
+    def _pending(self, is_meant: Callable[[str], bool]) -> list[str]:
         found = []
-        for stream in self._streams:
-            for entry_id in self._pending(stream, worker_id):
-                found += [fields[b"task_id"].decode()
-                          for _, fields in self.client.xrange(stream, entry_id, entry_id)]
+        for stream, consumer in self._consumers():
+            name = consumer["name"].decode()
+            if consumer["pending"] and is_meant(name):
+                for pending in self.client.xpending_range(
+                        stream, GROUP, "-", "+", consumer["pending"], name):
+                    entry_id = pending["message_id"]
+                    found += [fields[b"task_id"].decode()
+                              for _, fields in self.client.xrange(stream, entry_id, entry_id)]
         return found
 
-    def _pending(self, stream: str, worker_id: str) -> list[bytes]:
-        try:
-            consumers = self.client.xinfo_consumers(stream, GROUP)
-        except redis.ResponseError:
-            return []  # no worker has made the stream or its group yet
-        found: list[bytes] = []
-        for consumer in consumers:
-            name = consumer["name"].decode()
-            if consumer["pending"] and name.rpartition(".")[0] == worker_id:
-                found += [pending["message_id"] for pending in self.client.xpending_range(
-                    stream, GROUP, "-", "+", consumer["pending"], name)]
-        return found
+    def _consumers(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for stream in self._streams:
+            try:
+                yield from ((stream, each) for each in self.client.xinfo_consumers(stream, GROUP))
+            except redis.ResponseError:
+                continue  # no worker has made the stream or its group yet
+
+    def process_of(self, worker_id: str) -> tuple[str, str]:
+        """The process that this worker's hash names: the name under which it reads, and when it
+        was started. Two of one worker id differ in one of them at least."""
+        found = self.client.hmget(f"{self.prefix}worker:{worker_id}", "incarnation", "started_at")
+        incarnation, started_at = ((each or b"").decode() for each in found)
+        return f"{worker_id}.{incarnation}", started_at
+
+    def has_consumer(self, name: str) -> bool:
+        """Whether any stream's group still has a consumer of this name."""
+        return any(consumer["name"].decode() == name for _, consumer in self._consumers())
+
+    def add_consumer(self, name: str) -> None:
+        """Make a consumer of this name, who has nothing pending, in every group."""
+        for stream in self._streams:
+            self.client.xgroup_createconsumer(stream, GROUP, name)
+
+    def drop_groups(self) -> int:
+        """Destroy the group of every level, with all that is pending in it; returns how many
+        there were."""
+        return sum(self.client.xgroup_destroy(stream, GROUP) for stream in self._streams
+                   if self.client.exists(stream))
+
+    def forge_entry(self, task_id: str, payload: dict[str, Any]) -> None:
+        """Add an entry of a task that has no record, as its fields stand in the contract."""
+        self.client.xadd(self._streams[5], {
+            "task_id": task_id, "queue": "default", "task_type": "probe_task",
+            "payload": json.dumps(payload), "attempt": 1, "max_attempts": 5, "priority": 4,
+            "timeout_ms": 30_000, "idempotency_key": ""})
 
     def delete_task(self, task_id: str) -> bool:
         """Remove a waiting task's record and entry, behind the engine's back."""

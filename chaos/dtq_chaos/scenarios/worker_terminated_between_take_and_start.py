@@ -47,6 +47,6 @@ def _afterwards(stage: Stage) -> None:
 SCENARIO = Scenario(
     "worker_terminated_between_take_and_start",
     "A worker is asked to stop when it has taken eight tasks and does not know it yet.",
-    ("STOP-01", "STOP-03", "DLV-01", "RETRY-01", "PRIO-02"),
+    ("STOP-01", "STOP-03", "DLV-01", "DLV-27", "RETRY-01", "PRIO-02"),
     _plan, _set_up, (taken_and_not_started(count=TASKS),), _afterwards, needs_toxiproxy=True,
     needs=("redis-schema",))

@@ -10,6 +10,7 @@ from dtq_conformance.cases import (
     dead_letters,
     delivery,
     key_space,
+    leases,
     priority,
     retry_delays,
     shutdown,
@@ -18,5 +19,5 @@ from dtq_conformance.cases import (
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, dead_letters, delivery, key_space, priority,
-    retry_delays, shutdown, submission) for case in module.CASES}
+    attempts, dead_letters, delivery, key_space, leases, priority, retry_delays, shutdown,
+    submission) for case in module.CASES}

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dtq_conformance.checker import Check
 from dtq_conformance.checkers import (
+    attempts_accounted_for,
     attempts_bounded,
+    capacity_respected,
     dead_letters_complete,
     drained_on_stop,
     duplicates_justified,
+    gives_way_to_its_namesake,
+    kept_through_broker_trouble,
     nothing_invented,
     nothing_left_behind,
     nothing_lost,
@@ -31,5 +35,9 @@ CHECKERS: dict[str, Check] = {
     "retry_delays_in_envelope": retry_delays_in_envelope.check,
     "nothing_left_behind": nothing_left_behind.check,
     "one_way_leads_to_each_unfinished_task": one_way_leads_to_each_unfinished_task.check,
+    "attempts_accounted_for": attempts_accounted_for.check,
+    "capacity_respected": capacity_respected.check,
+    "gives_way_to_its_namesake": gives_way_to_its_namesake.check,
+    "kept_through_broker_trouble": kept_through_broker_trouble.check,
 }
 """Every checker by its name."""

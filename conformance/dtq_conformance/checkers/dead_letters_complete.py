@@ -7,7 +7,7 @@ from typing import Any
 
 from dtq_conformance import evidence, lives, plan
 from dtq_conformance.evidence import at, holder
-from dtq_conformance.history import Execution, History
+from dtq_conformance.history import Execution, Fault, History
 from dtq_conformance.justification import befell
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
@@ -16,9 +16,13 @@ PROMISES = {
     "DLQ-01": "All {n} tasks that failed for good are dead-lettered, with a dead letter.",
     "DLQ-02": "All {n} dead letters tell the attempts made and the class of the last error.",
     "DLQ-03": "All {n} dead letters belong to a dead-lettered task of their own.",
+    "DLV-33": "All {n} entries without a record were put away as OrphanEntry and not executed.",
     "DLQ-04": "All {n} tasks that lost the holder of their last attempt are dead-lettered as "
               "WorkerLost.",
 }
+
+ORPHAN = "OrphanEntry"
+"""The error class of a dead letter that belongs to no task."""
 
 
 def check(history: History) -> list[Verdict]:
@@ -36,7 +40,11 @@ def check(history: History) -> list[Verdict]:
             _has_a_letter(history, ledger, look, listing, named)
         _is_worker_lost(history, ledger, task_id, look)
     for letter in letters:
-        _is_true(history, ledger, letter, listing)
+        if letter.get("error_class") != ORPHAN or letter.get("task_id") in history.submissions:
+            _is_true(history, ledger, letter, listing)
+    for fault in history.of(Fault):
+        if fault.effect == "forged" and fault.phase == "bit" and listing is not None:
+            _is_an_orphan(history, ledger, str(fault.detail["task_id"]), letters)
     for task_id, count in sorted(Counter(str(letter.get("task_id")) for letter in letters).items()):
         if count > 1:
             ledger.violated("DLQ-03", task_id, f"Task {task_id} has {count} dead letters.",
@@ -148,6 +156,22 @@ def _is_true(history: History, ledger: Ledger, letter: dict[str, Any],
                         f"error class {told!r}; the task shows "
                         f"{look.answer.get('error_class')!r}.", letter=letter,
                         answer=look.answer)
+
+
+def _is_an_orphan(history: History, ledger: Ledger, task_id: str,
+                  letters: list[dict[str, Any]]) -> None:
+    """An entry that the harness added, of a task that has no record."""
+    ledger.judged("DLV-33")
+    executions = history.executions.get(task_id, [])
+    classes = [letter.get("error_class") for letter in letters if letter.get("task_id") == task_id]
+    if executions:
+        ledger.violated("DLV-33", task_id, f"Task {task_id} has an entry and no record, and was "
+                        f"executed {at(history, executions[0].start_ns)} "
+                        f"({holder(executions[0])}).", execution=evidence.data(executions[0]))
+    elif classes != [ORPHAN]:
+        ledger.violated("DLV-33", task_id, f"Task {task_id} has an entry and no record; its dead "
+                        f"letters are of the classes {classes}, not one of {ORPHAN}.",
+                        classes=classes)
 
 
 def _is_worker_lost(history: History, ledger: Ledger, task_id: str,

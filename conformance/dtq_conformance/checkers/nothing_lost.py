@@ -18,7 +18,11 @@ PROMISES = {
     "DLV-02": "All {n} tasks reported as succeeded were executed to a good end.",
     "DLV-03": "All {n} executions whose holder died were followed by another or by a final state.",
     "DLV-04": "All {n} tasks that lost their holder twice were redelivered again.",
+    "DLV-30": "All {n} handlers that hung past their time limit and two leases lost their task.",
 }
+
+REDELIVERY_ALLOWANCE_MS = 1000
+"""Within this, beyond a reap interval, an ended lease is redelivered where a worker has room."""
 
 
 def check(history: History) -> list[Verdict]:
@@ -32,6 +36,8 @@ def check(history: History) -> list[Verdict]:
             _comes_to_an_end(history, ledger, task_id)
             _was_executed(history, ledger, task_id)
             _outlives_its_holders(history, ledger, task_id)
+            for execution in history.executions.get(task_id, []):
+                _is_not_held_for_ever(history, ledger, execution)
     return ledger.verdicts()
 
 
@@ -218,3 +224,48 @@ def _not_again(history: History, ledger: Ledger, clause: str, task_id: str,
     ledger.violated(clause, task_id, story(history, task_id, look),
                     status=look.answer.get("status"), looked_ns=look.answered_ns,
                     executions=[evidence.data(e) for e in history.executions.get(task_id, [])])
+
+
+def _is_not_held_for_ever(history: History, ledger: Ledger, hung: Execution) -> None:
+    """A lease is last renewed when a task's time limit and one lease have passed since it was
+    taken; when that renewal has run out too, another worker takes the task, if one has room."""
+    limit_ms = evidence.request_of(history, hung.task_id).get("timeout_ms")
+    if not isinstance(limit_ms, int) or any(o.name == "pause" for o in history.operations):
+        return
+    timing = history.header.timing
+    due_ns = hung.start_ns + (limit_ms + 2 * timing.lease_ms + timing.reap_ms
+                              + REDELIVERY_ALLOWANCE_MS) * evidence.MS
+    due_ns += evidence.stalled_ns(history.stalls, hung.start_ns, due_ns)
+    over_ns = evidence.over_ns(history, hung)
+    if over_ns <= due_ns:
+        return
+    if any(hung.start_ns < e.start_ns <= due_ns for e in history.executions[hung.task_id]):
+        ledger.judged("DLV-30")
+        return
+    held = [look for look in history.looks.get(hung.task_id, [])
+            if due_ns < look.asked_ns < over_ns and look.answer.get("status") == "running"]
+    if held and _has_room(history, hung, hung.start_ns, due_ns):
+        ledger.judged("DLV-30")
+        ledger.violated("DLV-30", hung.task_id, f"Task {hung.task_id}, whose time limit is "
+                        f"{limit_ms} ms, was started {at(history, hung.start_ns)} "
+                        f"({holder(hung)}), whose handler hung, and was still 'running' there "
+                        f"{at(history, held[0].answered_ns)}, though another worker had room.",
+                        execution=evidence.data(hung), due_ns=due_ns)
+
+
+def _has_room(history: History, hung: Execution, from_ns: int, to_ns: int) -> bool:
+    """Whether another worker, one that has worked before, lived and had nothing in hand for the
+    last lease of that time."""
+    last_ns = to_ns - history.header.timing.lease_ms * evidence.MS
+    for life in history.lives:
+        own = [e for each in history.executions.values() for e in each
+               if evidence.life(history, e) == life]
+        if (life.role == "worker" and evidence.life(history, hung) != life
+                and (life.exit_ns is None or life.exit_ns > to_ns)
+                and any(e.start_ns < last_ns for e in own)
+                and not any(e.start_ns < to_ns and evidence.over_ns(history, e) > last_ns
+                            for e in own)
+                and not any(life.pid in spell.pids and spell.from_ns < to_ns
+                            and (spell.to_ns or to_ns) > from_ns for spell in history.spells)):
+            return True
+    return False

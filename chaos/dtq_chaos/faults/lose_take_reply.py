@@ -1,0 +1,48 @@
+"""The reply to a take is lost on its way: the broker has handed a task over, the worker has not
+heard of it.
+
+Parameters: link (the worker's), worker, task_id. Replies are slow while a task is submitted; when a
+direct connection shows it in the worker's hands, and before the reply can have arrived, the link is
+cut, and healed at once.
+"""
+
+from __future__ import annotations
+
+import time
+
+from dtq_conformance.waiting import wait_for
+
+from dtq_chaos.fault import Bite, FaultKind, Stage
+from dtq_chaos.schedule import Entry
+
+LATENCY_MS = 250
+SEEN_LIMIT_S = 10.0
+
+
+def _begin(stage: Stage, entry: Entry) -> Bite:
+    bench, link = stage.bench, stage.link(entry.parameters["link"])
+    task_id, worker = entry.parameters["task_id"], stage.worker(entry.parameters["worker"])
+    link.add("latency", stream="downstream", latency=LATENCY_MS)
+    bench.submit({"sleep": 50}, task_id=task_id, label="victim", max_attempts=1)
+    not_yet_ns = time.monotonic_ns()
+
+    def is_taken() -> bool:
+        nonlocal not_yet_ns
+        asked_ns = time.monotonic_ns()
+        if task_id in bench.keyspace.in_hand(worker.name):
+            return True
+        not_yet_ns = asked_ns
+        return False
+
+    wait_for(is_taken, limit_s=SEEN_LIMIT_S, every_s=0.005,
+             reason=f"the broker to hand the task over to {worker.name}")
+    link.cut()
+    cut_ns = time.monotonic_ns()
+    link.clear()
+    link.heal()
+    return Bite([worker.pid], {
+        "of": "take", "task_id": task_id, "worker": worker.name, "latency_ms": LATENCY_MS,
+        "underway_ms": round((cut_ns - not_yet_ns) / 1e6, 1)})
+
+
+KIND = FaultKind("lose_take_reply", "reply_lost", _begin)
