@@ -1,0 +1,17 @@
+"""Does not give a process again what its last take gave it and whose answer was lost."""
+
+from __future__ import annotations
+
+from dtq_conformance.targets.defect import Defect, rewrite
+
+
+def _put_in() -> None:
+    rewrite("take", "local alone = false\nfor level = 1, 10 do\n",
+            "local alone = false\nfor level = 1, 0 do\n")
+
+
+DEFECT = Defect(
+    "forgets_lost_takes",
+    "Does not give a process again what its last take gave it and whose answer was lost.",
+    caught_by=("attempts_accounted_for",), also=(),
+    put_in=_put_in)
