@@ -7,8 +7,10 @@ from dtq_conformance.targets.broken import (
     absorbs_second_redelivery,
     acknowledges_on_receipt,
     acknowledges_unstarted_on_stop,
+    acknowledges_with_the_next_heartbeat,
     acknowledges_without_deleting,
     beats_with_payloads,
+    counts_only_delayed_tasks,
     does_not_count_redelivery,
     enqueues_a_copy,
     forgets_lost_takes,
@@ -23,6 +25,7 @@ from dtq_conformance.targets.broken import (
     never_renews,
     never_says_hello_again,
     promotes_early,
+    promotes_in_two_steps,
     removes_consumers_with_work,
     renews_for_ever,
     renews_one_by_one,
@@ -47,16 +50,17 @@ from dtq_conformance.targets.defect import Defect, kind_of
 
 DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     absorbs_second_redelivery, acknowledges_on_receipt, acknowledges_unstarted_on_stop,
-    acknowledges_without_deleting, beats_with_payloads, does_not_count_redelivery,
-    enqueues_a_copy, forgets_lost_takes, forgets_overdue_threads, forgets_the_dead_letter,
-    ignores_priorities, ignores_the_servers_youth, keeps_its_name, leaves_the_schedule_member,
-    locks_for_ever, never_expires_tasks, never_renews, never_says_hello_again, promotes_early,
-    removes_consumers_with_work, renews_for_ever, renews_one_by_one, renews_what_it_never_saw,
-    retries_without_delay, retries_without_growth, retries_without_jitter,
-    runs_entries_without_a_record, schedules_retry_in_two_steps, serves_redelivered_first,
-    serves_redelivered_last, settles_without_fencing, spends_released_attempts,
-    starts_what_another_runs, stays_beside_its_namesake, submits_in_two_steps,
-    takes_after_goodbye, takes_live_leases, takes_one_of_each_level)}
+    acknowledges_with_the_next_heartbeat, acknowledges_without_deleting, beats_with_payloads,
+    counts_only_delayed_tasks, does_not_count_redelivery, enqueues_a_copy, forgets_lost_takes,
+    forgets_overdue_threads, forgets_the_dead_letter, ignores_priorities, ignores_the_servers_youth,
+    keeps_its_name, leaves_the_schedule_member, locks_for_ever, never_expires_tasks, never_renews,
+    never_says_hello_again, promotes_early, promotes_in_two_steps, removes_consumers_with_work,
+    renews_for_ever, renews_one_by_one, renews_what_it_never_saw, retries_without_delay,
+    retries_without_growth, retries_without_jitter, runs_entries_without_a_record,
+    schedules_retry_in_two_steps, serves_redelivered_first, serves_redelivered_last,
+    settles_without_fencing, spends_released_attempts, starts_what_another_runs,
+    stays_beside_its_namesake, submits_in_two_steps, takes_after_goodbye, takes_live_leases,
+    takes_one_of_each_level)}
 
 
 def load(name: str) -> TargetKind:
