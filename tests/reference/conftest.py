@@ -27,4 +27,6 @@ def lab(request: pytest.FixtureRequest,
 def engine(lab: Lab) -> Iterator[Engine]:
     engine = Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")
     yield engine
+    if left := list(engine.redis.scan_iter(f"{engine.keys.prefix}*", count=1000)):
+        engine.redis.delete(*left)
     engine.close()

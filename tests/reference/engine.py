@@ -6,11 +6,12 @@ score, an attempt by moving its `started_at`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from dtq_reference import calls
-from dtq_reference.calls import Call, Identity, Outcome, Taken, TakeReply
+from dtq_reference.calls import Actor, Call, Identity, Outcome, Taken, TakeReply
 from dtq_reference.keys import GROUP, LEVELS, Keys
 from dtq_reference.queue import Queue
 from dtq_reference.settings import Settings
@@ -21,6 +22,8 @@ LEASE_S = 3
 test run can wait for once, and long enough not to end within a test."""
 
 LEADER = Identity("leader", "00000000")
+ACTOR = Actor("cli:someone", "r-1")
+ANOTHER = Identity("another", "00000000")
 
 LONG_AGO_MS = 86_400_000
 OF_THE_MOMENT = frozenset({"started_at", "last_heartbeat"})
@@ -34,7 +37,7 @@ class Engine:
         self.settings = Settings(redis_url=url, key_prefix=prefix, **{
             "visibility_timeout_s": LEASE_S, "heartbeat_interval_s": LEASE_S / 4, **settings})
         self.keys = Keys(prefix)
-        self.transport = Transport(url)
+        self.transport = Transport(url, prefix)
         self.redis = self.transport.redis
         self.queue = Queue(self.settings)
         self._incarnations = 0
@@ -104,12 +107,18 @@ class Engine:
                 queues: tuple[str, ...] = ("default",)) -> calls.PromoteReply:
         return calls.read_promote(self.run(self.promote_call(leader, queues)))
 
+    def goodbye_call(self, identity: Identity) -> Call:
+        return calls.goodbye(self.keys, self.settings, identity, "default")
+
     def goodbye(self, identity: Identity) -> str:
-        reply: bytes = self.run(calls.goodbye(self.keys, self.settings, identity, "default"))
+        reply: bytes = self.run(self.goodbye_call(identity))
         return reply.decode()
 
+    def sweep_call(self) -> Call:
+        return calls.sweep(self.keys, self.settings, "default")
+
     def sweep(self) -> int:
-        removed: int = self.run(calls.sweep(self.keys, self.settings, "default"))
+        removed: int = self.run(self.sweep_call())
         return removed
 
     def end_leases(self) -> None:
@@ -123,6 +132,29 @@ class Engine:
         """Let the appointments of these tasks lie in the past, in this order."""
         for place, task_id in enumerate(task_ids, start=1):
             self.redis.zadd(self.keys.schedule, {task_id: place}, xx=True)
+
+    def expire(self, task_id: str) -> None:
+        """Let a task's time to live be over."""
+        assert "expires_at" in self.record(task_id)
+        self.redis.hset(self.keys.task_prefix + task_id, "expires_at", 1)
+
+    def bury(self, **fields: Any) -> str:
+        """A task that ended as a dead letter."""
+        worker = self.worker("gravedigger")
+        task_id = self.submit(**fields)
+        self.settle(worker, failed(self.take_one(worker, reap=False), retryable=False))
+        return task_id
+
+    def pause(self, queue: str = "default") -> None:
+        self.queue.do(self.queue.operations.pause(queue, ACTOR))
+
+    def resume(self, queue: str = "default") -> None:
+        self.queue.do(self.queue.operations.resume(queue, ACTOR))
+
+    def cancel_call(self, task_id: str) -> Call:
+        task = self.record(task_id)
+        return calls.cancel(self.keys, self.settings, ACTOR, task_id,
+                            self.keys.stream(task["queue"], int(task["priority"])))
 
     def lose_holder(self, worker_id: str = "lost", **options: Any) -> Taken:
         """A process takes one task and dies; its lease ends."""
@@ -139,6 +171,20 @@ class Engine:
     def record(self, task_id: str) -> dict[str, str]:
         found = self.redis.hgetall(self.keys.task_prefix + task_id)
         return {name.decode(): value.decode() for name, value in found.items()}
+
+    def key_record(self, key: str, queue: str = "default") -> dict[str, Any]:
+        """The idempotency record of a key; empty if there is none."""
+        found = self.redis.get(f"{self.keys.idempotency_prefix}{queue}:{key}")
+        return dict(json.loads(found or "{}"))
+
+    def audited(self) -> list[dict[str, str]]:
+        """The lines of the audit stream, oldest first."""
+        return [{name.decode(): value.decode() for name, value in line.items()}
+                for _, line in self.redis.xrange(self.keys.audit)]
+
+    def listen(self) -> Ear:
+        """A subscriber to this installation's events, from now on."""
+        return Ear(self.redis, self.keys.events)
 
     def status(self, task_id: str) -> str:
         return self.record(task_id)["status"]
@@ -164,18 +210,20 @@ class Engine:
         return {consumer["name"].decode() for stream in self.keys.streams("default")
                 for consumer in self.redis.xinfo_consumers(stream, GROUP)}
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self, *, notes: bool = True) -> dict[str, Any]:
         """The whole key space of the prefix: types, contents, groups, pending entries with owner
         and delivery count, scores, and whether a key expires; only what OF_THE_MOMENT names is
-        left out, and for how long an entry has been idle."""
-        return {key.decode(): (self._content(key), self.redis.ttl(key) >= 0)
+        left out, and for how long an entry has been idle. Without `notes` also what a task's hash
+        says of superseded attempts."""
+        return {key.decode(): (self._content(key, notes=notes), self.redis.ttl(key) >= 0)
                 for key in sorted(self.redis.scan_iter(f"{self.keys.prefix}*", count=1000))}
 
-    def _content(self, key: bytes) -> Any:
+    def _content(self, key: bytes, *, notes: bool) -> Any:
         match self.redis.type(key):
             case b"hash":
                 return {name: value for name, value in self.redis.hgetall(key).items()
-                        if name.decode() not in OF_THE_MOMENT}
+                        if name.decode() not in OF_THE_MOMENT
+                        and (notes or not name.startswith(b"superseded:"))}
             case b"set":
                 return self.redis.smembers(key)
             case b"zset":
@@ -196,6 +244,34 @@ class Engine:
                  for entry in pending])
 
 
+class Ear:
+    """A subscriber to the event channel."""
+
+    def __init__(self, client: Any, channel: str) -> None:
+        self._client, self._channel = client, channel
+        self._subscription = client.pubsub()
+        self._subscription.subscribe(channel)
+        assert self._next()["type"] == "subscribe"
+
+    def heard(self) -> list[dict[str, Any]]:
+        """The events since the last time, in their order: up to a word of our own."""
+        self._client.publish(self._channel, b"enough")
+        messages = iter(lambda: self._next()["data"], b"enough")
+        return [json.loads(message) for message in messages]
+
+    def types(self) -> list[str]:
+        """The types of the events since the last time."""
+        return [event["type"] for event in self.heard()]
+
+    def close(self) -> None:
+        self._subscription.close()
+
+    def _next(self) -> dict[str, Any]:
+        found: dict[str, Any] | None = self._subscription.get_message(timeout=5)
+        assert found is not None, "no message came within 5 s"
+        return found
+
+
 def succeeded(taken: Taken, result: bytes = b'{"done":true}') -> Outcome:
     return Outcome(taken, 5, result)
 
@@ -205,4 +281,4 @@ def failed(taken: Taken, *, retryable: bool = True, delay_ms: int = 60_000) -> O
                    delay_ms=delay_ms)
 
 
-__all__ = ["GROUP", "LEVELS", "Engine", "failed", "succeeded"]
+__all__ = ["ACTOR", "ANOTHER", "GROUP", "LEADER", "LEVELS", "Engine", "failed", "succeeded"]

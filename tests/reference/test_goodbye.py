@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests.reference.engine import Engine, succeeded
+from tests.reference.engine import LEADER, Engine, succeeded
 
 
 def test_a_worker_that_has_nothing_left_takes_its_consumer_and_its_lock_with_it(
         engine: Engine) -> None:
     worker = engine.worker()
-    engine.promote(worker.consumer)
+    engine.promote(worker)
     engine.submit()
     engine.settle(worker, succeeded(engine.take_one(worker)))
     assert engine.goodbye(worker) == "ours"
@@ -30,9 +30,9 @@ def test_a_consumer_with_pending_entries_stays_and_its_work_is_redelivered(
 
 
 def test_the_lock_of_another_leader_is_left_alone(engine: Engine) -> None:
-    engine.promote("leader")
+    engine.promote(LEADER)
     engine.goodbye(engine.worker())
-    assert engine.redis.get(engine.keys.scheduler_lock) == b"leader"
+    assert engine.redis.get(engine.keys.scheduler_lock).decode() == LEADER.consumer
 
 
 def test_the_hash_of_a_successor_is_left_alone(engine: Engine) -> None:

@@ -11,10 +11,12 @@ def test_the_names_are_those_of_the_contract() -> None:
     keys = Keys("dtq:")
     assert (keys.stream("mail", 3), keys.dead_letters, keys.queues, keys.schedule, keys.task_prefix,
             keys.result_prefix, keys.worker_prefix, keys.workers, keys.recent,
-            keys.scheduler_lock) == (
+            keys.scheduler_lock, keys.schedule_depth, keys.idempotency_prefix, keys.once_prefix,
+            keys.paused("mail"), keys.audit, keys.events) == (
         "dtq:stream:mail:p3", "dtq:stream:dead-letter", "dtq:queues", "dtq:retry:schedule",
         "dtq:task:", "dtq:result:", "dtq:worker:", "dtq:workers", "dtq:tasks:recent",
-        "dtq:lock:scheduler")
+        "dtq:lock:scheduler", "dtq:retry:depth", "dtq:idempotency:", "dtq:once:",
+        "dtq:queue:mail:paused", "dtq:stream:audit", "dtq:events")
 
 
 def test_streams_come_most_urgent_first() -> None:

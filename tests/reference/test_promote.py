@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from dtq_reference.calls import PROMOTE_LIMIT, SCHEDULER_LOCK_MS
 
-from tests.reference.engine import Engine, failed
+from tests.reference.engine import ANOTHER, LEADER, Engine, failed
 
 NOTHING = (True, 0, False, False)
 
 
 def test_only_the_holder_of_the_lock_promotes_and_it_refreshes_the_lock(engine: Engine) -> None:
     task_id = engine.submit(delay_ms=60_000)
-    engine.promote("leader")
+    engine.promote(LEADER)
     engine.make_due(task_id)
     engine.redis.pexpire(engine.keys.scheduler_lock, 5_000)
-    assert engine.promote("another").leader is False
+    assert engine.promote(ANOTHER).leader is False
     assert engine.status(task_id) == "pending"
     assert engine.redis.pttl(engine.keys.scheduler_lock) <= 5_000
-    assert engine.promote("leader").promoted == 1
+    assert engine.promote(LEADER).promoted == 1
     assert 5_000 < engine.redis.pttl(engine.keys.scheduler_lock) <= SCHEDULER_LOCK_MS
 
 
 def test_when_the_lock_has_ended_another_leads(engine: Engine) -> None:
-    engine.promote("leader")
+    engine.promote(LEADER)
     engine.redis.delete(engine.keys.scheduler_lock)
-    assert engine.promote("another").leader is True
-    assert engine.promote("leader").leader is False
+    assert engine.promote(ANOTHER).leader is True
+    assert engine.promote(LEADER).leader is False
 
 
 def test_nothing_is_promoted_early(engine: Engine) -> None:

@@ -30,7 +30,7 @@ def test_what_started_is_kept_and_can_be_renewed_and_settled(engine: Engine) -> 
     assert engine.release(worker, started) == [True]
     assert engine.pending() == {started.task_id: worker.consumer,
                                 **{taken.task_id: "released" for taken in others}}
-    assert engine.renew(worker, started)[1] == [True]
+    assert engine.renew(worker, started)[1] == [1]
     assert engine.settle(worker, succeeded(started)) == ["succeeded"]
 
 

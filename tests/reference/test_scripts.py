@@ -1,27 +1,56 @@
-"""Every script: sent twice with the same arguments, and sent while the server is out of memory."""
+"""Every script: sent twice with the same arguments, sent while the server is out of memory, and
+sent by a client that dies."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from dtq_conformance.waiting import wait_for
 from dtq_reference import calls, scripts
 from dtq_reference.calls import Call
 from dtq_reference.task import TaskRequest
 from redis.exceptions import ResponseError
 
-from tests.reference.engine import Engine, failed, succeeded
+from tests.reference.engine import ACTOR, ANOTHER, LEADER, Engine, failed, succeeded
 
 Scene = Callable[[Engine], Call]
 
 
+def submit_call(engine: Engine, **fields: Any) -> Call:
+    request = TaskRequest(task_type="echo_task", timeout_ms=1000, **fields)
+    return calls.submit(engine.keys, engine.settings, [request])
+
+
 def submit_now(engine: Engine) -> Call:
-    return calls.submit(engine.keys, TaskRequest(task_type="echo_task", timeout_ms=1000))
+    return submit_call(engine, metadata={"ttl_seconds": 60})
 
 
 def submit_later(engine: Engine) -> Call:
-    return calls.submit(engine.keys,
-                        TaskRequest(task_type="echo_task", timeout_ms=1000, delay_ms=60_000))
+    return submit_call(engine, delay_ms=60_000)
+
+
+def submit_with_a_key(engine: Engine) -> Call:
+    return submit_call(engine, idempotency_key="k")
+
+
+def submit_several_to_several_queues(engine: Engine) -> Call:
+    return calls.submit(engine.keys, engine.settings, [
+        TaskRequest(task_type="echo_task", timeout_ms=1000, queue=queue, idempotency_key="k")
+        for queue in ("default", "mail", "default")])
+
+
+def submit_over_the_depth(engine: Engine) -> Call:
+    engine.submit()
+    return submit_call(engine.with_settings(max_queue_depth=1))
+
+
+def submit_a_key_that_is_taken(engine: Engine) -> Call:
+    engine.submit(idempotency_key="k")
+    return submit_with_a_key(engine)
 
 
 def take_new_work_with_more_behind_it(engine: Engine) -> Call:
@@ -93,6 +122,31 @@ def take_after_the_group_was_made_anew(engine: Engine) -> Call:
     return engine.take_call(engine.worker())
 
 
+def take_what_was_cancelled_meanwhile(engine: Engine) -> Call:
+    task_id = engine.submit(idempotency_key="k")
+    engine.lose_holder()
+    engine.queue.cancel(task_id)
+    return engine.take_call(engine.worker())
+
+
+def take_what_has_expired(engine: Engine) -> Call:
+    engine.expire(engine.submit(metadata={"ttl_seconds": 60}))
+    return engine.take_call(engine.worker())
+
+
+def take_a_duplicate_entry(engine: Engine) -> Call:
+    engine.submit()
+    stream = engine.keys.stream("default", 5)
+    engine.redis.xadd(stream, engine.redis.xrange(stream)[0][1])
+    return engine.take_call(engine.worker())
+
+
+def take_from_a_paused_queue(engine: Engine) -> Call:
+    engine.submit()
+    engine.pause()
+    return engine.take_call(engine.worker())
+
+
 def take_by_an_unknown_process(engine: Engine) -> Call:
     engine.submit()
     worker = engine.worker()
@@ -126,6 +180,14 @@ def settle_with_the_dead_letters_full(engine: Engine) -> Call:
     return engine.settle_call(worker, failed(second, retryable=False))
 
 
+def settle_what_was_to_be_cancelled(engine: Engine) -> Call:
+    worker = engine.worker()
+    for task_id in (engine.submit(idempotency_key="k"), engine.submit()):
+        taken = engine.take_one(worker)
+        engine.queue.cancel(task_id)
+    return engine.settle_call(worker, failed(taken))
+
+
 def settle_too_late(engine: Engine) -> Call:
     worker = engine.worker("zombie")
     engine.submit()
@@ -153,21 +215,38 @@ def release_some_and_keep_the_started(engine: Engine) -> Call:
     return engine.release_call(worker, started)
 
 
+def release_what_was_to_be_cancelled(engine: Engine) -> Call:
+    worker = engine.worker()
+    task_id = engine.submit()
+    engine.take(worker)
+    engine.queue.cancel(task_id)
+    return engine.release_call(worker)
+
+
 def promote_delayed_and_retried(engine: Engine) -> Call:
     worker = engine.worker()
     engine.submit()
     engine.settle(worker, failed(engine.take_one(worker)))
     engine.submit(delay_ms=60_000)
     elsewhere = engine.submit(delay_ms=60_000, queue="elsewhere")
-    engine.make_due(*(task.task_id for task in engine.queue.recent()))
+    engine.make_due(*(task.task_id for task in engine.queue.tasks()))
     assert engine.redis.zscore(engine.keys.schedule, elsewhere) is not None
     return engine.promote_call()
 
 
+def promote_what_may_not_run_any_more(engine: Engine) -> Call:
+    expired = engine.submit(delay_ms=60_000, metadata={"ttl_seconds": 60})
+    engine.expire(expired)
+    gone = engine.submit(delay_ms=60_000)
+    engine.redis.delete(engine.keys.task_prefix + gone)
+    engine.make_due(expired, gone)
+    return engine.promote_call()
+
+
 def promote_behind_the_leader(engine: Engine) -> Call:
-    engine.promote("leader")
+    engine.promote(LEADER)
     engine.make_due(engine.submit(delay_ms=60_000))
-    return engine.promote_call("another")
+    return engine.promote_call(ANOTHER)
 
 
 def register_the_first(engine: Engine) -> Call:
@@ -181,17 +260,17 @@ def register_again_beside_another(engine: Engine) -> Call:
 
 def goodbye_with_nothing_left(engine: Engine) -> Call:
     worker = engine.worker()
-    engine.promote(worker.consumer)
+    engine.promote(worker)
     engine.submit()
     engine.settle(worker, succeeded(engine.take_one(worker)))
-    return calls.goodbye(engine.keys, worker, "default")
+    return engine.goodbye_call(worker)
 
 
 def goodbye_with_work_left(engine: Engine) -> Call:
     worker = engine.worker()
     engine.submit()
     engine.take_one(worker)
-    return calls.goodbye(engine.keys, worker, "default")
+    return engine.goodbye_call(worker)
 
 
 def sweep_the_dead(engine: Engine) -> Call:
@@ -202,30 +281,127 @@ def sweep_the_dead(engine: Engine) -> Call:
         if worker_id == "idle":
             engine.settle(worker, succeeded(taken))
         engine.redis.delete(engine.keys.worker_prefix + worker_id)
-    return calls.sweep(engine.keys, "default")
+    return engine.sweep_call()
+
+
+def sweep_the_silent(engine: Engine) -> Call:
+    engine.worker("silent")
+    engine.redis.hset(engine.keys.worker_prefix + "silent", mapping={
+        "last_heartbeat": 1, "heartbeat_interval_s": 1})
+    return engine.sweep_call()
+
+
+def cancel_queued(engine: Engine) -> Call:
+    return engine.cancel_call(engine.submit(idempotency_key="k"))
+
+
+def cancel_pending(engine: Engine) -> Call:
+    engine.submit(delay_ms=60_000)
+    return engine.cancel_call(engine.submit(delay_ms=60_000))
+
+
+def cancel_released(engine: Engine) -> Call:
+    leaver = engine.worker("leaver")
+    task_id = engine.submit()
+    engine.take_one(leaver)
+    engine.release(leaver)
+    return engine.cancel_call(task_id)
+
+
+def cancel_running(engine: Engine) -> Call:
+    task_id = engine.submit()
+    engine.take_one(engine.worker())
+    return engine.cancel_call(task_id)
+
+
+def cancel_finished(engine: Engine) -> Call:
+    return engine.cancel_call(engine.bury())
+
+
+def requeue_a_dead_letter(engine: Engine) -> Call:
+    task_id = engine.bury(idempotency_key="k", metadata={"ttl_seconds": 60})
+    return calls.requeue(engine.keys, engine.settings, ACTOR, task_id,
+                         engine.keys.stream("default", 5))
+
+
+def requeue_one_without_a_key(engine: Engine) -> Call:
+    return calls.requeue(engine.keys, engine.settings, ACTOR, engine.bury(),
+                         engine.keys.stream("default", 5))
+
+
+def discard_one(engine: Engine) -> Call:
+    engine.bury()
+    return calls.discard(engine.keys, engine.settings, ACTOR, task_id=engine.bury())
+
+
+def discard_all(engine: Engine) -> Call:
+    engine.bury()
+    engine.bury()
+    return calls.discard(engine.keys, engine.settings, ACTOR)
+
+
+def pause_a_queue(engine: Engine) -> Call:
+    return calls.pause(engine.keys, engine.settings, ACTOR, "default", paused=True)
+
+
+def resume_a_queue(engine: Engine) -> Call:
+    engine.pause()
+    return calls.pause(engine.keys, engine.settings, ACTOR, "default", paused=False)
+
+
+def forget_an_empty_queue(engine: Engine) -> Call:
+    engine.bury()
+    return calls.forget_queue(engine.keys, engine.settings, "default")
+
+
+def forget_a_queue_with_work(engine: Engine) -> Call:
+    engine.submit(delay_ms=60_000)
+    return calls.forget_queue(engine.keys, engine.settings, "default")
+
+
+def read_a_task(engine: Engine) -> Call:
+    return calls.read(("HGETALL", engine.keys.task_prefix + engine.submit()))
 
 
 SCENES: dict[str, list[Scene]] = {
-    "submit": [submit_now, submit_later],
+    "submit": [submit_now, submit_later, submit_with_a_key, submit_several_to_several_queues,
+               submit_over_the_depth, submit_a_key_that_is_taken],
     "take": [take_new_work_with_more_behind_it, take_all_there_is, take_beside_work_in_hand,
              take_an_ended_lease, take_what_was_released, take_a_spent_budget, take_an_orphan,
              take_what_runs_alone, take_before_what_runs_alone,
-             take_after_the_group_was_made_anew, take_by_an_unknown_process],
+             take_after_the_group_was_made_anew, take_what_was_cancelled_meanwhile,
+             take_what_has_expired, take_a_duplicate_entry, take_from_a_paused_queue,
+             take_by_an_unknown_process],
     "settle": [settle_every_way, settle_without_dead_letters, settle_with_the_dead_letters_full,
-               settle_too_late],
+               settle_what_was_to_be_cancelled, settle_too_late],
     "renew": [renew_what_is_held_and_what_is_not],
-    "release": [release_some_and_keep_the_started],
-    "promote": [promote_delayed_and_retried, promote_behind_the_leader],
+    "release": [release_some_and_keep_the_started, release_what_was_to_be_cancelled],
+    "promote": [promote_delayed_and_retried, promote_what_may_not_run_any_more,
+                promote_behind_the_leader],
     "register": [register_the_first, register_again_beside_another],
     "goodbye": [goodbye_with_nothing_left, goodbye_with_work_left],
-    "sweep": [sweep_the_dead],
+    "sweep": [sweep_the_dead, sweep_the_silent],
+    "cancel": [cancel_queued, cancel_pending, cancel_released, cancel_running, cancel_finished],
+    "requeue": [requeue_a_dead_letter, requeue_one_without_a_key],
+    "discard": [discard_one, discard_all],
+    "pause": [pause_a_queue, resume_a_queue],
+    "forget_queue": [forget_an_empty_queue, forget_a_queue_with_work],
+    "read": [read_a_task],
 }
+
+QUIET = {take_by_an_unknown_process, promote_behind_the_leader, take_from_a_paused_queue,
+         register_again_beside_another, submit_over_the_depth, submit_a_key_that_is_taken,
+         cancel_finished, forget_a_queue_with_work, read_a_task}
+"""Scenes in which there is nothing to do."""
 
 ALL_SCENES = [pytest.param(name, scene, id=f"{name}-{scene.__name__}")
               for name, scenes in SCENES.items() for scene in scenes]
 
-COUNTS_WHAT_IT_DID = ("promote", "sweep")
-"""Scripts that tell how much this call has done; sent again they have less to do."""
+SAYS_WHAT_IT_DID = ("promote", "sweep", "cancel", "requeue", "discard", "pause")
+"""Scripts that tell what this call has done; sent again they find it done."""
+
+REFUSED_WITHOUT_MEMORY = ("submit", "requeue")
+"""Scripts that bring new work; all others move or end what was accepted."""
 
 
 def test_every_script_has_a_scene_here() -> None:
@@ -233,29 +409,22 @@ def test_every_script_has_a_scene_here() -> None:
 
 
 @pytest.mark.parametrize(("name", "scene"), ALL_SCENES)
-def test_a_script_sent_twice_leaves_the_same_key_space_and_gives_the_same_answer(
+def test_a_script_sent_twice_changes_and_publishes_nothing_more_and_gives_the_same_answer(
         engine: Engine, name: str, scene: Scene) -> None:
     call = scene(engine)
     assert call.script == name
+    before = engine.dump()
     first_answer = engine.run(call)
     after_first = engine.dump()
+    assert (before == after_first) == (scene in QUIET)
+    ear = engine.listen()
     second_answer = engine.run(call)
     assert engine.dump() == after_first
-    if name not in COUNTS_WHAT_IT_DID:
+    assert ear.types() == []
+    if name not in SAYS_WHAT_IT_DID:
         assert second_answer == first_answer
     elif name == "promote":
         assert (second_answer[0], *second_answer[2:]) == (first_answer[0], *first_answer[2:])
-
-
-def test_a_script_sent_twice_does_something_the_first_time(engine: Engine) -> None:
-    quiet = {settle_too_late, take_by_an_unknown_process, promote_behind_the_leader,
-             register_again_beside_another}
-    for scene in (scene for scenes in SCENES.values() for scene in scenes):
-        call = scene(engine)
-        before = engine.dump()
-        engine.run(call)
-        assert (engine.dump() == before) == (scene in quiet), scene.__name__
-        engine.redis.delete(*engine.dump())
 
 
 @pytest.fixture
@@ -264,24 +433,52 @@ def out_of_memory(engine: Engine) -> Iterator[Callable[[], None]]:
     engine.redis.config_set("maxmemory", 0)
 
 
-@pytest.mark.parametrize(("name", "scene"), [
-    scene for scene in ALL_SCENES if scene.values[0] != "submit"])
-def test_a_script_that_moves_accepted_work_runs_when_the_server_is_out_of_memory(
+@pytest.mark.parametrize(("name", "scene"), ALL_SCENES)
+def test_without_memory_new_work_is_refused_and_everything_else_is_done_as_ever(
         engine: Engine, out_of_memory: Callable[[], None], name: str, scene: Scene) -> None:
     call = scene(engine)
+    before = engine.dump()
     out_of_memory()
+    if name in REFUSED_WITHOUT_MEMORY and scene not in QUIET:
+        with pytest.raises(ResponseError, match="maxmemory"):
+            engine.run(call)
+        assert engine.dump() == before
+        return
     engine.run(call)
+    after = engine.dump()
+    assert (after == before) == (scene in QUIET)
+    engine.redis.config_set("maxmemory", 0)
     engine.run(call)
+    assert engine.dump() == after
 
 
-@pytest.mark.parametrize("scene", SCENES["submit"])
-def test_a_submission_is_refused_and_nothing_is_kept_when_the_server_is_out_of_memory(
-        engine: Engine, out_of_memory: Callable[[], None], scene: Scene) -> None:
+def hang_up_after_sending(engine: Engine, call: Call, *, lacking_bytes: int) -> None:
+    """Send a call, all of it or too little, as a client that dies then and reads no answer."""
+    parts = [part.encode() if isinstance(part, str) else part
+             for part in ("EVAL", scripts.SCRIPTS[call.script].source, str(len(call.keys)),
+                          *call.keys, call.argument)]
+    sent = b"*%d\r\n" % len(parts) + b"".join(
+        b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)
+    where = urlsplit(engine.settings.redis_url)
+    with socket.create_connection((where.hostname or "", where.port or 6379)) as client:
+        host, port = client.getsockname()[:2]
+        client.sendall(sent[:len(sent) - lacking_bytes])
+    wait_for(lambda: f"{host}:{port}" not in {each["addr"] for each in engine.redis.client_list()},
+             reason="the server to have noticed that the client is gone", limit_s=5)
+
+
+@pytest.mark.parametrize(("name", "scene"), ALL_SCENES)
+def test_a_client_that_dies_around_a_call_leaves_all_of_it_or_nothing(
+        engine: Engine, name: str, scene: Scene) -> None:
     call = scene(engine)
-    out_of_memory()
-    with pytest.raises(ResponseError, match="maxmemory"):
-        engine.run(call)
-    assert engine.dump() == {}
+    before = engine.dump()
+    hang_up_after_sending(engine, call, lacking_bytes=1)
+    assert engine.dump() == before
+    hang_up_after_sending(engine, call, lacking_bytes=0)
+    after = engine.dump()
+    assert (after == before) == (scene in QUIET)
+    engine.run(call)
+    assert engine.dump() == after
 
 
 def test_the_shebang_of_a_script_stays_its_first_line() -> None:

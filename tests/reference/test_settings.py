@@ -33,6 +33,16 @@ BAD: dict[str, list[str]] = {
     "dlq_enabled": ["", "yes", "2", "null"],
     "dlq_maxlen": NOT_A_NUMBER,
     "log_level": ["", "info", "LOUD", "INFO\n"],
+    "api_host": ["", "x" * 256, "\udcff"],
+    "api_port": ["", "http", "-1", "65536", "80.5"],
+    "ws_path": ["", "events", "/a b", "/a\n", "/" + "x" * 200],
+    "max_queue_depth": NOT_A_NUMBER,
+    "idem_ttl_s": NOT_A_NUMBER,
+    "api_key": ["\udcff"],
+    "log_json": ["", "yes", "2", "null"],
+    "worker_metrics_port": ["", "http", "-1", "65536"],
+    "signing_key": ["\udcff"],
+    "process_pool": ["", "yes", "2", "null"],
 }
 
 

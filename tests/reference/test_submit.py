@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dtq_reference import calls
-from dtq_reference.task import TaskRequest
+from dtq_reference.operations import Submitted
 
 from tests.reference.engine import Engine, succeeded
 
@@ -11,10 +10,11 @@ TASK_ID = "0123456789abcdef" * 2
 
 
 def test_a_task_waits_in_the_stream_of_its_queue_and_priority(engine: Engine) -> None:
-    task_id, state = engine.queue.submit(task_type="echo_task", queue="mail", priority=7,
-                                         payload={"to": "ü"}, max_attempts=3, timeout_ms=5000,
-                                         metadata={"m": 1})
-    assert state == "queued"
+    submitted = engine.queue.submit(task_type="echo_task", queue="mail", priority=7,
+                                    payload={"to": "ü"}, max_attempts=3, timeout_ms=5000,
+                                    metadata={"m": 1})
+    assert (submitted.status, submitted.duplicate) == ("queued", False)
+    task_id = submitted.task_id
     (_, fields), = engine.redis.xrange(engine.keys.stream("mail", 7))
     assert {name.decode(): value.decode() for name, value in fields.items()} == {
         "task_id": task_id, "queue": "mail", "task_type": "echo_task", "payload": '{"to":"ü"}',
@@ -26,8 +26,9 @@ def test_a_task_waits_in_the_stream_of_its_queue_and_priority(engine: Engine) ->
 
 
 def test_a_delayed_task_has_an_appointment_and_no_entry(engine: Engine) -> None:
-    task_id, state = engine.queue.submit(task_type="echo_task", delay_ms=60_000)
-    assert state == "pending"
+    submitted = engine.queue.submit(task_type="echo_task", delay_ms=60_000)
+    assert submitted.status == "pending"
+    task_id = submitted.task_id
     record = engine.record(task_id)
     assert engine.redis.zscore(engine.keys.schedule, task_id) == int(record["available_at"])
     assert int(record["available_at"]) == int(record["created_at"]) + 60_000
@@ -46,13 +47,12 @@ def test_the_longest_delay_and_a_large_payload_are_kept_as_they_are(engine: Engi
 def test_a_known_id_is_answered_as_the_first_time_whatever_became_of_the_task(
         engine: Engine) -> None:
     worker = engine.worker()
-    request = TaskRequest(task_type="echo_task", task_id=TASK_ID, timeout_ms=1000)
-    other = TaskRequest(task_type="sleep_task", task_id=TASK_ID, timeout_ms=9, delay_ms=5)
-    assert engine.run(calls.submit(engine.keys, request)) == b"queued"
+    first = Submitted(TASK_ID, "queued")
+    assert engine.queue.submit(task_type="echo_task", task_id=TASK_ID) == first
     taken = engine.take_one(worker)
     for _ in range(2):
         before = engine.dump()
-        assert engine.run(calls.submit(engine.keys, other)) == b"queued"
+        assert engine.queue.submit(task_type="sleep_task", task_id=TASK_ID, delay_ms=5) == first
         assert engine.dump() == before
         engine.settle(worker, succeeded(taken))
 
@@ -61,4 +61,4 @@ def test_the_list_of_recent_tasks_is_bounded(engine: Engine) -> None:
     engine.redis.zadd(engine.keys.recent, {f"{number:032x}": number for number in range(10_001)})
     task_id = engine.submit()
     assert engine.redis.zcard(engine.keys.recent) == 10_000
-    assert engine.queue.recent(1)[0].task_id == task_id
+    assert engine.queue.tasks(limit=1)[0].task_id == task_id

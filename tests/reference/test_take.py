@@ -77,7 +77,7 @@ def test_at_most_room_tasks_are_taken_whatever_waits_and_the_rest_is_untouched(
     assert len(engine.take(worker, room=room).tasks) == room
     assert sum(holder == worker.consumer for holder in engine.pending().values()) == room
     assert sum(task.status == "running" and task.worker_id == "w"
-               for task in engine.queue.recent()) == room
+               for task in engine.queue.tasks()) == room
 
 
 def test_of_several_ended_leases_on_one_level_the_oldest_are_taken_and_no_more(
@@ -359,7 +359,7 @@ def test_when_the_group_is_made_anew_a_running_entry_goes_back_to_its_holder(
     other = engine.worker("other")
     assert engine.take(other).tasks == []
     assert engine.pending() == {task_id: holder.consumer}
-    assert engine.renew(holder, taken) == ("ours", [True])
+    assert engine.renew(holder, taken) == ("ours", [1])
     assert engine.settle(holder, succeeded(taken)) == ["succeeded"]
 
 

@@ -38,7 +38,10 @@ BAD: dict[str, list[Any]] = {
     "max_attempts": [0, -1, 11, 1.5, "1", None, 10 ** 30],
     "timeout_ms": [0, -1, 3_600_001, 1.5, "1"],
     "delay_ms": [-1, 10 * 365 * 86_400_000 + 1, 1.5, "1", None],
-    "metadata": [[], "text", {"a": "x" * 4096}, {"a": math.nan}],
+    "metadata": [[], "text", {"a": "x" * 4089}, {"a": math.nan}, {"a": "\ud800"}, deep(10_000),
+                 *({"ttl_seconds": ttl} for ttl in (0, -1, True, "5", None, [], math.nan, math.inf,
+                                                    -0.0, 1e-400, 10 ** 400, 1e10))],
+    "idempotency_key": ["", "x" * 256, 5, True, "a\x00", "a\n", "\udcff", ["a"]],
 }
 
 
@@ -52,7 +55,7 @@ def test_a_field_outside_its_limits_is_refused_and_named(field: str, place: int)
     with pytest.raises(DtqError) as refused:
         request(**{field: BAD[field][place]})
     assert refused.value.code == "INVALID_TASK"
-    assert refused.value.message.startswith(field)
+    assert refused.value.message.startswith(("ttl_seconds", field))
 
 
 @pytest.mark.parametrize(("field", "value"), [

@@ -30,12 +30,15 @@ previous[#previous + 1] = {
   error_message = task.error_message, started_at = tonumber(task.started_at or 0),
   finished_at = tonumber(task.finished_at)}
 if #previous > KEPT_ATTEMPTS then table.remove(previous, 1) end
+task.attempt = 1
+-- before what frees memory: a server that has none refuses the first write that needs some, and
+-- lets one through that comes later
+local entry_id = enqueue(KEYS[1], task)
 redis.call('XDEL', KEYS[2], task.letter_id)
 redis.call('HDEL', key, 'letter_id', 'error_class', 'error_message', 'retryable', 'finished_at',
            'started_at', 'duration_ms', 'retry_delay_ms', 'cancel_requested', 'holder', 'losses',
            'worker_id', 'expires_at')
-task.attempt = 1
-redis.call('HSET', key, 'status', 'queued', 'attempt', 1, 'entry_id', enqueue(KEYS[1], task),
+redis.call('HSET', key, 'status', 'queued', 'attempt', 1, 'entry_id', entry_id,
            'previous_attempts', cjson.encode(previous))
 if task.ttl_ms then redis.call('HSET', key, 'expires_at', NOW + task.ttl_ms) end
 redis.call('SADD', KEYS[3], task.queue)
