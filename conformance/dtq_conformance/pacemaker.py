@@ -1,7 +1,7 @@
 """The pacemaker: a process that does nothing but write the time every 20 ms.
 
-`python -m dtq_conformance.pacemaker FILE` appends CLOCK_MONOTONIC nanoseconds, one line a beat,
-until its parent is gone. A gap in the file is a stall of the machine, which is then not blamed on
+`python pacemaker.py FILE` appends CLOCK_MONOTONIC nanoseconds, one line a beat, until its parent is
+gone. A gap in the file is a stall of the machine, which is then not blamed on
 the target. The lab starts it, and makes records of what it reads with `beats`. It imports little,
 so that it is soon there and costs a trial next to nothing.
 """
@@ -11,7 +11,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
+
+TYPE_CHECKING = False  # typing's, which costs more to import than all the rest
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BEAT_MS = 20
 STALL_MS = 100

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import psutil
+from dtq_conformance import pacemaker
 from dtq_conformance.history import Pace, Stall
 from dtq_conformance.lab import pace_of
 from dtq_conformance.pacemaker import beats
 from dtq_conformance.waiting import wait_for
 
 MS = 1_000_000
-COMMAND = [sys.executable, "-m", "dtq_conformance.pacemaker"]
+COMMAND = [sys.executable, "-I", "-S", pacemaker.__file__]
 
 
 def test_it_beats_on_in_ascending_order(tmp_path: Path) -> None:
@@ -30,11 +31,11 @@ def test_it_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     parent = subprocess.Popen(["sh", "-c", '"$@" & echo $!; read wait', "sh", *COMMAND, str(file)],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert parent.stdout is not None
-    pacemaker = psutil.Process(int(parent.stdout.readline()))
+    process = psutil.Process(int(parent.stdout.readline()))
     wait_for(file.exists, reason="its first beat", limit_s=20)
     parent.kill()
     parent.communicate()
-    wait_for(lambda: not pacemaker.is_running() or pacemaker.status() == psutil.STATUS_ZOMBIE,
+    wait_for(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE,
              reason="the pacemaker to end", limit_s=20)
 
 
