@@ -1,12 +1,19 @@
-"""One attempt: the pause after a failure, and results that fit and are JSON."""
+"""One attempt: how it ends, the pause after a failure, and results that fit and are JSON."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from dtq_reference.executor import ResultNotJson, bounded_result, retry_delay_ms
+from dtq_reference import handlers, signing
+from dtq_reference.calls import Outcome, Taken
+from dtq_reference.executor import Executor, ResultNotJson, bounded_result, retry_delay_ms
+from dtq_reference.handlers import TaskContext, task
 from dtq_reference.settings import Settings
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -82,3 +89,164 @@ def test_a_result_that_holds_itself_is_no_result() -> None:
     value.append(value)
     with pytest.raises(ResultNotJson):
         bounded_result(value, 1000)
+
+
+# Executing --------------------------------------------------------------------------------------
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The handlers of these tests, and the list of those that were started, in order."""
+    monkeypatch.setattr(handlers, "_registry", {})
+    names: list[str] = []
+
+    def handler(function: Callable[[], Awaitable[Any]]) -> None:
+        @task(function.__name__)
+        async def run(payload: dict[str, Any], ctx: TaskContext) -> Any:
+            names.append(function.__name__)
+            return await function()
+
+    @handler
+    async def sleeps() -> None:
+        await asyncio.Event().wait()
+
+    @handler
+    async def swallows() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+        return "all the same"
+
+    @handler
+    async def breaks() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise KeyError("while clearing up")
+
+    @handler
+    async def deaf() -> None:
+        while "the end" not in names:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                names.append("not heard")
+
+    return names
+
+
+def taken(task_type: str, **fields: Any) -> Taken:
+    return Taken(**{"level": 1, "entry_id": "1-0", "attempt": 1, "task_id": "a" * 32,
+                    "task_type": task_type, "payload": b"{}", "max_attempts": 5,
+                    "timeout_ms": 60_000, "queue": "default", "alone": False, "created_at": 0,
+                    "idempotency_key": "", "signature": "", **fields})
+
+
+def execute(started: list[str], use: Callable[[Executor], Awaitable[Any]], *,
+            stuck: Callable[[], None] = lambda: None, **settings: Any) -> Any:
+    """What `use` makes of an executor."""
+    async def run() -> Any:
+        try:
+            return await use(Executor(Settings(**settings), "w", freed=lambda: None, stuck=stuck))
+        finally:
+            started.append("the end")
+    return asyncio.run(run())
+
+
+async def cancelled(executor: Executor, task: Taken, started: list[str]) -> Outcome:
+    """The outcome of an attempt that is asked to end twice, once it has started."""
+    execution = asyncio.ensure_future(executor.execute(task))
+    while not started:
+        await asyncio.sleep(0)
+    executor.cancel(task)
+    executor.cancel(task)
+    return await execution
+
+
+def test_a_cancelled_handler_ends_its_attempt_for_good(started: list[str]) -> None:
+    outcome = execute(started, lambda executor: cancelled(executor, taken("sleeps"), started))
+    assert (outcome.error_class, outcome.retryable) == ("Cancelled", False)
+
+
+def test_a_handler_that_clears_up_and_returns_has_succeeded(started: list[str]) -> None:
+    outcome = execute(started, lambda executor: cancelled(executor, taken("swallows"), started))
+    assert (outcome.error_class, outcome.result) == (None, b'"all the same"')
+
+
+def test_a_handler_that_breaks_when_it_is_cancelled_has_failed(started: list[str]) -> None:
+    outcome = execute(started, lambda executor: cancelled(executor, taken("breaks"), started))
+    assert outcome.error_class == "KeyError"
+
+
+def test_a_handler_is_cancelled_once_on_request_and_once_at_its_limit(started: list[str]) -> None:
+    task_taken = taken("deaf", timeout_ms=100)
+    outcome = execute(started, lambda executor: cancelled(executor, task_taken, started))
+    assert outcome.error_class == "TimeoutError"
+    assert started[:3] == ["deaf", "not heard", "not heard"]
+
+
+def test_a_handler_in_a_thread_runs_out(started: list[str]) -> None:
+    go = threading.Event()
+
+    @task("threaded")
+    def threaded(payload: dict[str, Any], ctx: TaskContext) -> str:
+        started.append("threaded")
+        go.wait()
+        return "done"
+
+    async def use(executor: Executor) -> Outcome:
+        asyncio.get_running_loop().call_later(0.05, go.set)
+        return await cancelled(executor, taken("threaded"), started)
+
+    assert execute(started, use).result == b'"done"'
+
+
+def test_a_cancellation_of_what_is_not_here_does_nothing(started: list[str]) -> None:
+    async def use(executor: Executor) -> None:
+        executor.cancel(taken("sleeps"))
+    execute(started, use)
+
+
+def test_a_worker_is_stuck_when_every_slot_is_overdue_for_a_visibility_timeout(
+        started: list[str]) -> None:
+    is_stuck = asyncio.Event()
+
+    async def use(executor: Executor) -> None:
+        for number in (1, 2):
+            assert not executor.all_overdue
+            await executor.execute(taken("deaf", timeout_ms=1, entry_id=f"{number}-0"))
+        assert executor.all_overdue
+        await asyncio.wait_for(is_stuck.wait(), 30)
+
+    execute(started, use, stuck=is_stuck.set, worker_concurrency=2, visibility_timeout_s=0.1)
+
+
+def test_a_slot_that_is_freed_in_time_begins_the_count_anew(started: list[str]) -> None:
+    go = threading.Event()
+
+    @task("threaded")
+    def threaded(payload: dict[str, Any], ctx: TaskContext) -> None:
+        go.wait()
+
+    async def use(executor: Executor) -> None:
+        await executor.execute(taken("threaded", timeout_ms=1))
+        assert executor.all_overdue
+        go.set()
+        while executor.overdue:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+
+    execute(started, use, stuck=lambda: pytest.fail("it is not stuck"), worker_concurrency=1,
+            visibility_timeout_s=0.1)
+
+
+def test_with_a_key_only_what_was_signed_is_started(started: list[str]) -> None:
+    good = taken("swallows", timeout_ms=20)
+    good = taken("swallows", timeout_ms=20, signature=signing.sign("k", good, "{}", 9))
+    forged = taken("swallows", timeout_ms=20, payload=b'{"a":1}', signature=good.signature)
+    for task_taken, error_class in ((good, "TimeoutError"), (forged, "BadSignature"),
+                                    (taken("swallows"), "BadSignature")):
+        started.clear()
+        outcome = execute(started, partial(Executor.execute, taken=task_taken), signing_key="k")
+        assert outcome.error_class == error_class
+        assert ("swallows" in started) == outcome.retryable == (task_taken is good)
