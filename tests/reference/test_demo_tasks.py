@@ -14,8 +14,10 @@ from dtq_reference import demo_tasks, handlers
 from dtq_reference.errors import PermanentError, RetryableError
 from dtq_reference.handlers import TaskContext
 
+from tests.reference.engine import Engine
+
 NAMES = ("echo_task", "sleep_task", "slow_task", "fibonacci_task", "flaky_task",
-         "always_fail_task", "counter_task", "probe_task")
+         "always_fail_task", "counter_task", "probe_task", "sync_probe_task")
 
 
 def context(attempt: int = 1) -> TaskContext:
@@ -52,6 +54,19 @@ def test_the_demonstration_tasks_of_the_contract_are_registered() -> None:
 def test_echo_returns_its_payload_and_fibonacci_its_number() -> None:
     assert do("echo_task", {"a": 1}) == {"a": 1}
     assert do("fibonacci_task", {"n": 15}) == {"fibonacci": 610}
+
+
+@pytest.mark.parametrize(("asked", "slept"), [(0.001, 0.001), (-1, 0.0), (31, 30.0), (1e9, 30.0)])
+def test_sleep_sleeps_at_most_half_a_minute(
+        asked: float, slept: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_of_asyncio: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        asked_of_asyncio.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert do("sleep_task", {"seconds": asked}) == {"slept_s": slept}
+    assert asked_of_asyncio == [slept]
 
 
 def test_counter_counts() -> None:
@@ -111,6 +126,25 @@ def test_a_cancelled_attempt_is_witnessed_as_cancelled(witness: Path) -> None:
 def test_an_unknown_step_is_a_permanent_failure_that_names_it(witness: Path) -> None:
     with pytest.raises(PermanentError, match="dance"):
         probe({"dance": True})
+
+
+def test_a_guarded_step_is_done_by_the_first_attempt_alone(
+        witness: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTQ_REDIS_URL", engine.settings.redis_url)
+    monkeypatch.setenv("DTQ_KEY_PREFIX", engine.keys.prefix)
+    for attempt in (1, 2):
+        result = probe({"once": "k"}, attempt=attempt)
+        assert (result["attempt"], result["once"]) == (
+            attempt, {"task_id": "a" * 32, "attempt": 1})
+    assert probe({"once": "other"}, attempt=3)["once"]["attempt"] == 3
+    assert probe({"once": "k"}, {"return": 5}) == 5
+
+
+def test_the_sync_probe_does_and_witnesses_the_same(witness: Path) -> None:
+    with pytest.raises(PermanentError):
+        do("sync_probe_task", {"steps": [{"sleep": 1}, {"fail": "permanent"}]})
+    assert do("sync_probe_task", {"steps": [{"return": 3}]}) == 3
+    assert [line.get("outcome") for line in lines(witness)] == [None, "failed", None, "ok"]
 
 
 def test_results_of_a_given_size_and_without_a_json_form(witness: Path) -> None:
