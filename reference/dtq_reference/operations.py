@@ -166,12 +166,26 @@ class Operations:
 
     def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
         """The newest dead letters, newest first."""
-        [letters] = yield calls.read(
-            ("XREVRANGE", self.keys.dead_letters, "+", "-", "COUNT", limit))
-        return [dead_letter_from(_fields(flat)) for _, flat in letters]
+        found: list[DeadLetter] = []
+        end = "+"
+        while len(found) < limit:
+            [letters] = yield calls.read(("XREVRANGE", self.keys.dead_letters, end, "-", "COUNT",
+                                          min(PAGE, limit - len(found))))
+            if not letters:
+                break
+            found += [dead_letter_from(_fields(flat)) for _, flat in letters]
+            end = "(" + letters[-1][0].decode()
+        return found
 
     def dead_letter(self, task_id: str) -> Steps[DeadLetter]:
-        """The dead letter of a task. Refused as TASK_NOT_FOUND."""
+        """The dead letter of a task. Refused as TASK_NOT_FOUND. An orphan's is looked for."""
+        if _is(TaskId, task_id):
+            [letter_id] = yield calls.read(("HGET", self.keys.task_prefix + task_id, "letter_id"))
+            if letter_id:
+                [letters] = yield calls.read(
+                    ("XRANGE", self.keys.dead_letters, letter_id.decode(), letter_id.decode()))
+                if letters:
+                    return dead_letter_from(_fields(letters[0][1]))
         for letter in (yield from self.dead_letters(self.settings.dlq_maxlen)):
             if letter.task_id == task_id:
                 return letter
@@ -195,6 +209,8 @@ class Operations:
     def discard(self, task_id: str, by: Actor) -> Steps[None]:
         """Throw the dead letter of a task away; its record stays for the retention time. Refused
         as TASK_NOT_FOUND or NOT_REQUEUEABLE."""
+        if not _is(TaskId, task_id):
+            raise _not_found(task_id)
         gone = yield calls.discard(self.keys, self.settings, by, task_id=task_id)
         if gone:
             return
@@ -223,14 +239,19 @@ class Operations:
 
     def _waiting(self, queue: str) -> Steps[list[str]]:
         """The ids of tasks with an entry in the queue's streams, or in the schedule."""
-        *levels, scheduled = yield calls.read(
-            *(("XRANGE", stream, "-", "+") for stream in self.keys.streams(queue)),
-            ("ZRANGE", self.keys.schedule, 0, -1))
-        found = [_fields(flat)["task_id"] for entries in levels for _, flat in entries]
-        if scheduled:
-            queues = yield calls.read(*(("HGET", self.keys.task_prefix + task_id.decode(), "queue")
-                                        for task_id in scheduled))
-            found += [task_id.decode() for task_id, its in zip(scheduled, queues, strict=True)
+        found = []
+        for stream in self.keys.streams(queue):
+            start = "-"
+            while entries := (yield calls.read(
+                    ("XRANGE", stream, start, "+", "COUNT", PAGE)))[0]:
+                found += [_fields(flat).get("task_id", "") for _, flat in entries]
+                start = "(" + entries[-1][0].decode()
+        [scheduled] = yield calls.read(("ZRANGE", self.keys.schedule, 0, -1))
+        for start_of_page in range(0, len(scheduled), PAGE):
+            page = [each.decode() for each in scheduled[start_of_page:start_of_page + PAGE]]
+            queues = yield calls.read(*(("HGET", self.keys.task_prefix + task_id, "queue")
+                                        for task_id in page))
+            found += [task_id for task_id, its in zip(page, queues, strict=True)
                       if its == queue.encode()]
         return found
 
@@ -335,7 +356,7 @@ def _held(summary: Any) -> int:
 
 def _fields(flat: list[bytes]) -> dict[str, str]:
     """Fields and values that stand one after the other, as HGETALL gives them, as a map."""
-    return {name.decode(): value.decode()
+    return {name.decode(errors="replace"): value.decode(errors="replace")
             for name, value in zip(flat[::2], flat[1::2], strict=True)}
 
 

@@ -104,8 +104,10 @@ def _check_url(url: str, prefix: str) -> None:
         redis.ConnectionPool.from_url(plain_url(url)).make_connection()
         nodes_of(url)
     except (ValueError, TypeError, redis.RedisError) as error:
-        raise SettingsError(f"DTQ_REDIS_URL is malformed: {error}. Expected redis://HOST:PORT/DB "
-                            "or redis+cluster://HOST:PORT,HOST:PORT.") from error
+        # the reason may quote a part of the password
+        raise SettingsError("DTQ_REDIS_URL is malformed. Expected redis://USER:PASSWORD@HOST:PORT/"
+                            "DB or redis+cluster://HOST:PORT,HOST:PORT, with %XX for each of "
+                            "/ ? # @ in a password.") from error
     if is_cluster(url) and slot_of(prefix) is None:
         raise SettingsError(f"DTQ_KEY_PREFIX is {prefix!r}: on a cluster it needs a hash tag, such "
                             "as {orders}:, which puts all keys into one slot.")

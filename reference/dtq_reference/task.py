@@ -14,6 +14,9 @@ from dtq_reference.errors import DtqError
 
 MAX_METADATA_BYTES = 4096
 
+MAX_LEVELS = 100
+"""How deep JSON may be nested, so that every reader can follow it wherever it is called from."""
+
 QueueName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z")]
 TaskId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=9)]
@@ -129,7 +132,7 @@ class _Ttl(msgspec.Struct):
 def task_from(fields: dict[str, str], result: bytes | None) -> Task:
     """A task from its hash and its result."""
     known: dict[str, Any] = dict(fields)
-    known["payload"] = msgspec.json.decode(fields["payload"])
+    known["payload"] = _decoded(fields["payload"])
     known["metadata"] = msgspec.json.decode(fields["metadata"])
     if "previous_attempts" in fields:
         known["metadata"]["previous_attempts"] = msgspec.json.decode(fields["previous_attempts"])
@@ -145,8 +148,16 @@ def dead_letter_from(fields: dict[str, str]) -> DeadLetter:
     known: dict[str, Any] = dict(fields)
     for name in ("payload", "metadata"):
         if name in fields:
-            known[name] = msgspec.json.decode(fields[name])
+            known[name] = _decoded(fields[name])
     return msgspec.convert(known, DeadLetter, strict=False)
+
+
+def _decoded(text: str) -> Any:
+    """What the text says as JSON, or the text itself: somebody else may have written it."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def _sentence(fault: str) -> str:
@@ -162,7 +173,26 @@ def encode_json(value: Any, field: str) -> bytes:
     The standard library's encoder, since it refuses what others silently change: NaN, bytes.
     """
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False,
-                          separators=(",", ":")).encode()
-    except (TypeError, ValueError, RecursionError) as error:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False,
+                             separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
         raise DtqError("INVALID_TASK", f"{field} is not JSON: {error}") from error
+    except RecursionError as error:
+        raise _too_deep(field) from error
+    if encoded.count(b"[") + encoded.count(b"{") > MAX_LEVELS and _is_deep(value):
+        raise _too_deep(field)
+    return encoded
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_LEVELS):
+        level = [inner for each in level
+                 for inner in (each.values() if isinstance(each, dict) else each)
+                 if isinstance(inner, dict | list | tuple)]
+    return bool(level)
+
+
+def _too_deep(field: str) -> DtqError:
+    return DtqError("INVALID_TASK",
+                    f"{field} is nested too deep; at most {MAX_LEVELS} levels are allowed.")

@@ -115,8 +115,10 @@ local function add_dead_letter(letters, fields)
       for place = 1, #entry[2], 2 do
         if entry[2][place] == 'task_id' then
           local key = call.task_prefix .. entry[2][place + 1]
-          redis.call('HDEL', key, 'letter_id')
-          redis.call('EXPIRE', key, call.retention_s)
+          if redis.call('HGET', key, 'letter_id') == entry[1] then
+            redis.call('HDEL', key, 'letter_id')
+            redis.call('EXPIRE', key, call.retention_s)
+          end
         end
       end
       redis.call('XDEL', letters, entry[1])

@@ -16,10 +16,10 @@ if task.status ~= 'dead_lettered' or not letter then return {'refused', task.sta
 if task.idempotency_key then
   local record = redis.call('GET', record_key(task))
   local owner = record and cjson.decode(record).task_id
-  if owner and owner ~= task.task_id then
-    local status = redis.call('HGET', call.task_prefix .. owner, 'status')
-    if status and not STATE_OF_KEY[status] then return {'in_progress', owner} end
-  else
+  local status = owner and redis.call('HGET', call.task_prefix .. owner, 'status')
+  if status and owner ~= task.task_id then
+    if not STATE_OF_KEY[status] then return {'in_progress', owner} end
+  else  -- its own, nobody's, or that of a task which has vanished
     redis.call('SET', record_key(task), idempotency_record(task.task_id, 'processing'))
   end
 end

@@ -23,6 +23,7 @@ end
 local function lead_on(task, outcome)
   local key = call.task_prefix .. task.task_id
   if not outcome.error_class then
+    redis.call('HDEL', key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
     redis.call('SET', call.result_prefix .. task.task_id, outcome.result,
                'EX', call.result_retention_s)
     return finish(task, 'succeeded')

@@ -40,6 +40,8 @@ local function read_entry(level, entry_id, flat)
   return {level = level, id = entry_id, fields = fields, flat = flat, task = task}
 end
 
+local SIGNED = {'queue', 'task_type', 'payload', 'max_attempts', 'timeout_ms', 'idempotency_key'}
+
 -- Mark a task as running here and put it into the answer. A take that is only answered again
 -- is no second start.
 local function hand_over(entry, is_again)
@@ -49,8 +51,10 @@ local function hand_over(entry, is_again)
              'entry_id', entry.id, 'losses', task.losses, 'started_at', NOW)
   if not is_again then publish('TASK_STARTED', task) end
   -- a signature is for what the entry says; what is executed is what the hash says
-  local is_same = entry.fields.payload == task.payload
-      and entry.fields.task_type == task.task_type
+  local is_same = entry.fields.priority == tostring(10 - entry.level)
+  for _, name in ipairs(SIGNED) do
+    is_same = is_same and entry.fields[name] == (task[name] or '')
+  end
   tasks[#tasks + 1] = {
     entry.level, entry.id, task.attempt, task.task_id, task.task_type, task.payload,
     tonumber(task.max_attempts), tonumber(task.timeout_ms), task.queue,
@@ -62,11 +66,13 @@ end
 local function bury_orphan(entry)
   acknowledge(KEYS[entry.level], entry.id)
   if not call.dlq_enabled then return end
-  local letter = {'attempts_made', 0, 'failed_at_ms', NOW, 'metadata', '{}',
-                  'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
-                  'retryable', 0, 'worker_id', call.worker_id,
-                  'original_queue', entry.fields.queue or ''}
-  for _, part in ipairs(entry.flat) do letter[#letter + 1] = part end
+  local letter = entry.flat
+  for _, part in ipairs({'attempts_made', 0, 'failed_at_ms', NOW, 'metadata', '{}',
+                         'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
+                         'retryable', 0, 'worker_id', call.worker_id,
+                         'original_queue', entry.fields.queue or ''}) do
+    letter[#letter + 1] = part
+  end
   add_dead_letter(KEYS[12], letter)
   publish('TASK_DEAD_LETTERED', entry.fields, {error_class = 'OrphanEntry'})
 end
