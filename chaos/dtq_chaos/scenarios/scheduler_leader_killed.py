@@ -63,6 +63,7 @@ def _has_grown(count: Callable[[], int], wanted: int) -> bool:
 SCENARIO = Scenario(
     "scheduler_leader_killed",
     "The scheduler's leader is killed while retries and delayed tasks are about to fall due.",
-    ("DLV-01", "DLV-02", "RETRY-01", "RETRY-02", "RETRY-03", "RETRY-05", "SCHED-01", "SCHED-02"),
+    ("DLV-01", "DLV-02", "DLV-12", "DLV-13", "RETRY-01", "RETRY-02", "RETRY-03", "RETRY-05",
+     "SCHED-01", "SCHED-02", "KEY-06"),
     _plan, _set_up, (leader_killed(),), recovery_more_ms=LOCK_MS,
     base_delay_ms=RETRY_MS, max_delay_ms=RETRY_MS, needs=("redis-schema",))
