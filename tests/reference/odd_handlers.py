@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from dtq_conformance.waiting import wait_for
-from dtq_reference.handlers import TaskContext, task
+from dtq_reference.handlers import Finished, TaskContext, on_completion, task
 
 LIMIT_S = 60.0
 
@@ -92,3 +93,11 @@ async def returns_nan(payload: dict[str, Any], ctx: TaskContext) -> Any:
 def describe_context_in_thread(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Tell what a sync handler is told."""
     return {"task_id": ctx.task_id, "idempotency_key": ctx.idempotency_key, "payload": payload}
+
+
+@on_completion
+def note_completion(finished: Finished) -> None:
+    """Append the finished task's id and status to the file in DTQ_HEARD, if it is set."""
+    if path := os.environ.get("DTQ_HEARD"):
+        with Path(path).open("a") as file:
+            file.write(f"{finished.task_id} {finished.status}\n")

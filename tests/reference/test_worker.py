@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import secrets
 import signal
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+from dtq_conformance.broker import free_port
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference.errors import BrokerUnreachable, DtqError
+from dtq_reference.worker import OVERDUE_EXIT_CODE
 
 from tests.reference.engine import GROUP, Engine
 from tests.reference.processes import (
@@ -115,7 +119,7 @@ def test_a_delayed_task_of_another_queue_is_promoted_by_this_queues_leader(
 
 def test_a_sync_handler_past_its_limit_keeps_its_slot_until_its_thread_ends(
         lab: Lab, engine: Engine, until: Path) -> None:
-    start_worker(lab, engine, "narrow", concurrency=1)
+    start_worker(lab, engine, "narrow", concurrency=1, visibility_timeout_s=30)
     stuck = engine.submit(task_type="wait_in_thread", payload={"until": str(until)},
                           timeout_ms=50, max_attempts=1)
     assert wait_for_status(engine, stuck).error_class == "TimeoutError"
@@ -140,7 +144,7 @@ def test_whatever_a_handler_raises_ends_its_attempt_for_good_and_nothing_else(
 
 def test_a_handler_that_swallows_its_cancellation_is_settled_at_its_limit_all_the_same(
         lab: Lab, engine: Engine, until: Path, tmp_path: Path) -> None:
-    start_worker(lab, engine, concurrency=3)
+    start_worker(lab, engine, concurrency=4)
     log = tmp_path / "starts"
     task = wait_for_status(engine, engine.submit(
         task_type="never_listens", payload={"until": str(until), "log": str(log)},
@@ -148,6 +152,109 @@ def test_a_handler_that_swallows_its_cancellation_is_settled_at_its_limit_all_th
     until.touch()
     assert (task.status, task.attempt, task.error_class) == ("dead_lettered", 3, "TimeoutError")
     assert log.read_text().split() == ["1", "2", "3"]
+
+
+def test_a_worker_whose_every_slot_stays_overdue_ends_with_its_code(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, "stuck", concurrency=1)
+    task_id = engine.submit(task_type="wait_in_thread", payload={"until": str(until)},
+                            timeout_ms=50, max_attempts=1)
+    worker.wait(LIMIT_S)
+    until.touch()
+    assert worker.exit_code == OVERDUE_EXIT_CODE
+    assert says(worker, "all 1 slots have been held for 1 s by handlers past their time limit")
+    assert engine.status(task_id) == "dead_lettered"
+    assert (engine.pending(), engine.consumers()) == ({}, set())
+
+
+def test_a_handler_that_is_awaited_is_cancelled_while_it_runs(
+        busy_engine: Engine, until: Path) -> None:
+    task_id = busy_engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(busy_engine, task_id, "running")
+    assert busy_engine.queue.cancel(task_id) == "requested"
+    task = wait_for_status(busy_engine, task_id)
+    assert (task.status, task.attempt, task.error_class, task.retryable) == (
+        "cancelled", 1, "Cancelled", False)
+
+
+def test_a_handler_in_a_thread_runs_out_and_its_success_stands(
+        busy_engine: Engine, until: Path) -> None:
+    task_id = busy_engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
+    wait_for_status(busy_engine, task_id, "running")
+    assert busy_engine.queue.cancel(task_id) == "requested"
+    on_loop = busy_engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+    wait_for_status(busy_engine, on_loop, "running")
+    busy_engine.queue.cancel(on_loop)
+    assert wait_for_status(busy_engine, on_loop).status == "cancelled"  # told in the same beat
+    until.touch()
+    assert wait_for_status(busy_engine, task_id).status == "succeeded"
+
+
+def test_with_a_pool_a_sync_handler_can_be_killed_and_costs_no_slot(
+        lab: Lab, engine: Engine, until: Path) -> None:
+    worker = start_worker(lab, engine, "pooled", concurrency=2, process_pool=True)
+    other = engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
+    late = wait_for_status(engine, engine.submit(
+        task_type="sync_probe_task", payload={"steps": [{"busy": 60_000}]}, timeout_ms=100,
+        max_attempts=2))
+    assert (late.status, late.attempt, late.error_class) == ("dead_lettered", 2, "TimeoutError")
+    died = wait_for_status(engine, engine.submit(task_type="sync_probe_task", payload={
+        "steps": [{"kill": True, "until_attempt": 1}, {"exit": 3, "until_attempt": 2}]}))
+    assert (died.status, died.attempt, died.error_class) == ("succeeded", 3, None)
+    assert died.result["worker_id"] == "pooled"
+    assert died.result["pid"] not in (worker.pid, heartbeat_of(worker).pid)
+    until.touch()
+    assert wait_for_status(engine, other).result == {"attempt": 1}
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 0
+    wait_for(lambda: not psutil.pid_exists(died.result["pid"]), reason="the child to end",
+             limit_s=LIMIT_S)
+
+
+def test_with_a_signing_key_nothing_is_executed_that_was_not_signed(
+        lab: Lab, engine: Engine) -> None:
+    signer = engine.with_settings(signing_key="the key")
+    start_worker(lab, engine, signing_key="the key")
+    good, unsigned = signer.submit(), engine.submit(task_type="probe_task")
+    forged = engine.with_settings(signing_key="another").submit(task_type="probe_task")
+    assert wait_for_status(engine, good).status == "succeeded"
+    for task_id, reason in ((unsigned, "is missing"), (forged, "is wrong")):
+        task = wait_for_status(engine, task_id)
+        assert (task.status, task.attempt, task.error_class, task.retryable) == (
+            "dead_lettered", 1, "BadSignature", False)
+        assert reason in str(task.error_message)
+    assert not {line.task_id for line in lab.witness_lines()} & {unsigned, forged}
+
+
+def test_the_completion_hook_hears_once_of_each_finished_task_and_not_of_a_retry(
+        lab: Lab, engine: Engine, tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    worker = start_worker(lab, engine, heard=heard)
+    good = engine.submit(task_type="flaky_task", payload={"failures": 1})
+    bad = engine.submit(task_type="always_fail_task", max_attempts=2)
+    for task_id in (good, bad):
+        wait_for_status(engine, task_id)
+    worker.terminate()
+    worker.wait(LIMIT_S)
+    assert sorted(heard.read_text().splitlines()) == sorted(
+        [f"{good} succeeded", f"{bad} dead_lettered"])
+
+
+def test_a_worker_serves_its_metrics_on_a_port_of_its_own(lab: Lab, engine: Engine) -> None:
+    _held, port = free_port()
+    start_worker(lab, engine, "counted", worker_metrics_port=port)
+    wait_for_status(engine, engine.submit())
+
+    def text() -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as reply:
+            return str(reply.read().decode())
+
+    wait_for(lambda: 'dtq_tasks_succeeded_total{queue="default",task_type="echo_task"} 1.0'
+             in text(), reason="the success to be counted", limit_s=LIMIT_S)
+    assert 'dtq_tasks_started_total{queue="default",task_type="echo_task"} 1.0' in text()
+    assert 'dtq_worker_inflight{worker_id="counted"} 0.0' in text()
+    assert 'dtq_redis_operations_total{operation="renew",result="ok"}' in text()
 
 
 # Stopping ---------------------------------------------------------------------------------------
