@@ -119,7 +119,7 @@ class _Judge:
 
     def _hands(self, snapshot: Snapshot, hands: Hands) -> None:
         worker_id, _, incarnation = hands.consumer.rpartition(".")
-        most = self._concurrency.get(worker_id, hands.concurrency)
+        most = max(self._concurrency.get(worker_id, 0), hands.concurrency)  # of two of one id
         if not most or not re.fullmatch(r"[0-9a-f]{8}", incarnation):
             return  # no process has this name
         self.ledger.judged("KEY-07")

@@ -91,10 +91,15 @@ def hands(pending: int, *, consumer: str = "worker-1.0123abcd", concurrency: int
 
 
 def test_no_process_has_more_in_hand_than_it_was_started_with() -> None:
-    assert says(check, born(1, concurrency=2), hands(2)) == {"KEY-07": "holds 1"}
-    assert says(check, born(1, concurrency=2), hands(3)) == {"KEY-07": "violated 1"}
+    assert says(check, born(1, concurrency=2), hands(2, concurrency=0)) == {"KEY-07": "holds 1"}
+    full = hands(3, concurrency=2)
+    assert says(check, born(1, concurrency=2), full) == {"KEY-07": "violated 1"}
     assert "3 entries were pending under worker-1.0123abcd at 500 ms; worker-1 executes 2" in \
-        accuses(check, "KEY-07", born(1, concurrency=2), hands(3))
+        accuses(check, "KEY-07", born(1, concurrency=2), full)
+
+
+def test_of_two_processes_of_one_id_the_larger_concurrency_counts() -> None:
+    assert says(check, born(1, concurrency=2), hands(3)) == {"KEY-07": "holds 1"}
 
 
 def test_of_a_worker_that_the_lab_does_not_know_its_own_hash_counts() -> None:
