@@ -13,8 +13,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+Once = Callable[[str, Callable[[], Any]], Any]
+"""A queue's own `idempotent_operation`, bound to its Redis and a time to live: key and function."""
 
 
 class ProbeFailure(Exception):
@@ -26,11 +29,12 @@ class ProbeFailure(Exception):
 
 
 def run_probe(payload: Mapping[str, Any], *, task_id: str, attempt: int = 1,
-              worker_id: str | None = None) -> Any:
+              worker_id: str | None = None, once: Once | None = None) -> Any:
     """Do the steps of a payload and return what the handler is to return.
 
     `attempt` counts the times that the task was handed to a handler; a queue that does not count
-    them leaves it out. Failures that the payload asks for are raised as `ProbeFailure`.
+    them leaves it out, and one that has no operations done once leaves out `once`. Failures that
+    the payload asks for are raised as `ProbeFailure`.
     """
     line = {"task_id": task_id, "attempt": attempt, "label": str(payload.get("label", "")),
             "worker_id": worker_id or os.environ.get("DTQ_WORKER_ID", "unnamed"),
@@ -38,7 +42,7 @@ def run_probe(payload: Mapping[str, Any], *, task_id: str, attempt: int = 1,
     _witness({**line, "event": "start"})
     outcome = "cancelled"
     try:
-        result = _do_steps(payload, line)
+        result = _do_steps(payload, line, once)
         outcome = "ok"
         return result
     except Exception:
@@ -48,7 +52,8 @@ def run_probe(payload: Mapping[str, Any], *, task_id: str, attempt: int = 1,
         _witness({**line, "event": "end", "outcome": outcome})
 
 
-def _do_steps(payload: Mapping[str, Any], line: Mapping[str, Any]) -> Any:
+def _do_steps(payload: Mapping[str, Any], line: Mapping[str, Any], once: Once | None) -> Any:
+    result = {name: line[name] for name in ("attempt", "worker_id", "pid")}
     for step in payload.get("steps", []):
         if line["attempt"] > step.get("until_attempt", line["attempt"]):
             continue
@@ -59,9 +64,12 @@ def _do_steps(payload: Mapping[str, Any], line: Mapping[str, Any]) -> Any:
                 return "x" * count
             case {"return_unserialisable": True}:
                 return object()
+            case {"once": key} if once is not None:
+                result["once"] = once(key, lambda: {name: line[name]
+                                                    for name in ("task_id", "attempt")})
             case _:
                 _do(step)
-    return {name: line[name] for name in ("attempt", "worker_id", "pid")}
+    return result
 
 
 def _do(step: Mapping[str, Any]) -> None:
