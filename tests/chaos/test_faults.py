@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
+import redis
+from dtq_chaos import toxiproxy
 from dtq_chaos.fault import Stage
 from dtq_chaos.faults import FAULTS
 from dtq_chaos.schedule import Entry, When
 from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.history import Fault, Process
 from dtq_conformance.lab import Lab
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.conformance.miniature import Miniature, bench_of, lab_in
 
@@ -101,6 +105,25 @@ def test_a_task_with_the_label_is_deleted_from_the_server(stage: Stage) -> None:
 def test_where_no_task_can_be_deleted_the_record_says_so(stage: Stage) -> None:
     stage.bench.submit(label="kept")
     assert strike(stage, "delete_task", label="deleted").detail == {"task_id": None}
+
+
+def test_replies_over_a_link_are_lost_until_it_is_mended(
+        stage: Stage, need: Callable[[object, str], None]) -> None:
+    try:
+        toxiproxy.find()
+    except toxiproxy.ToxiproxyMissing as missing:
+        need(None, str(missing))
+    with redis.Redis.from_url(stage.url_of("client"), socket_timeout=0.05,
+                              retry=Retry(NoBackoff(), 0)) as client:
+        client.ping()  # it is connected
+        bit = strike(stage, "lose_replies", link="client")
+        assert (bit.effect, bit.pids, bit.detail["lost"]) == ("reply_lost", [], True)
+        with pytest.raises(redis.TimeoutError):
+            client.set("done", 1)
+    assert stage.bench.keyspace.client.get("done") == b"1"
+    stage.heal()
+    with redis.Redis.from_url(stage.url_of("client")) as client:
+        assert client.ping()
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -4,15 +4,14 @@ Toxiproxy."""
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from dtq_chaos import run_storms
+from dtq_chaos import run_storms, toxiproxy
 from dtq_chaos.__main__ import main
-from dtq_chaos.run_scenarios import not_run
-from dtq_chaos.scenarios import SCENARIOS
 from dtq_chaos.schedule import load
 from dtq_conformance.exits import CONFORMS, INPUT, UNKNOWN
 from dtq_conformance.history import Fault, read
@@ -22,7 +21,15 @@ from dtq_conformance.snapshot import taken
 
 from tests.conformance.scheduled import run, runs
 
-needs_toxiproxy = pytest.mark.skipif(bool(not_run(list(SCENARIOS))), reason="no Toxiproxy here")
+needs_toxiproxy = pytest.mark.usefixtures("toxiproxy_is_there")
+
+
+@pytest.fixture
+def toxiproxy_is_there(need: Callable[[object, str], None]) -> None:
+    try:
+        toxiproxy.find()
+    except toxiproxy.ToxiproxyMissing as missing:
+        need(None, str(missing))
 
 
 @pytest.fixture
