@@ -85,20 +85,35 @@ class Source:
     def tree(self) -> ast.Module:
         return ast.parse(self.text, self.path)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
     @property
     def room(self) -> str:
         return PurePosixPath(self.path).parts[0]
 
-    def imports(self) -> Iterator[tuple[int, str]]:
+    @cached_property
+    def imports(self) -> list[tuple[int, str]]:
         """Every module or name that is imported, dotted, with its line; by name or by string."""
-        for node in ast.walk(self.tree):
+        return list(self._imports())
+
+    def _imports(self) -> Iterator[tuple[int, str]]:
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((node.lineno, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            elif isinstance(node, ast.Call) and dotted(node.func).endswith("import_module"):
                 yield from ((node.lineno, word.value) for word in node.args
                             if isinstance(word, ast.Constant) and isinstance(word.value, str))
+
+
+def dotted(node: ast.AST) -> str:
+    """A name with its dots, `a.b.c`; of anything else nothing, or its last part, `.c`."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def files(*suffixes: str) -> list[Path]:
@@ -124,7 +139,7 @@ TESTS = [source for source in SOURCES if source.room == "tests"]
 # Rules about one file ---------------------------------------------------------------------------
 
 def functions_are_short(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             if lines > FUNCTION_LINES:
@@ -146,7 +161,7 @@ def modules_have_a_head(source: Source) -> Iterator[str]:
 
 
 def no_star_imports(source: Source) -> Iterator[str]:
-    for line, name in source.imports():
+    for line, name in source.imports:
         if name.endswith(".*"):
             yield f"{source.path}:{line}: {name} cannot be found with grep; import names"
 
@@ -154,7 +169,7 @@ def no_star_imports(source: Source) -> Iterator[str]:
 def imports_go_one_way(source: Source) -> Iterator[str]:
     if source.room not in ROOMS:
         return
-    for line, name in source.imports():
+    for line, name in source.imports:
         package, _, rest = name.partition(".")
         room = next((room for room in ROOMS if PACKAGE[room] == package), source.room)
         if room == source.room or room in MAY_IMPORT[source.room]:
@@ -166,7 +181,7 @@ def imports_go_one_way(source: Source) -> Iterator[str]:
 
 
 def locust_stays_in_its_process(source: Source) -> Iterator[str]:
-    for line, name in source.imports():
+    for line, name in source.imports:
         if name.partition(".")[0] in ("locust", "gevent") and \
                 source.path not in MAY_IMPORT_LOCUST:
             yield f"{source.path}:{line}: only {', '.join(MAY_IMPORT_LOCUST)} import {name}"
@@ -175,10 +190,10 @@ def locust_stays_in_its_process(source: Source) -> Iterator[str]:
 def nobody_sleeps_to_be_safe(source: Source) -> Iterator[str]:
     if source.path in MAY_SLEEP:
         return
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "time.sleep":
+    for node in source.nodes:
+        if isinstance(node, ast.Attribute) and dotted(node) == "time.sleep":
             yield f"{source.path}:{node.lineno}: wait for a condition (waiting.wait_for)"
-    for line, name in source.imports():
+    for line, name in source.imports:
         if name == "time.sleep":
             yield f"{source.path}:{line}: wait for a condition (waiting.wait_for)"
 
@@ -186,11 +201,11 @@ def nobody_sleeps_to_be_safe(source: Source) -> Iterator[str]:
 def skips_are_counted(source: Source) -> Iterator[str]:
     if source.room != "tests":
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
-            hides = ast.unparse(node.func) in ("pytest.skip", "pytest.xfail", "pytest.importorskip")
+            hides = dotted(node.func) in ("pytest.skip", "pytest.xfail", "pytest.importorskip")
         elif isinstance(node, ast.Attribute):
-            hides = bool(re.fullmatch(r"pytest\.mark\.(skip|skipif|xfail)", ast.unparse(node)))
+            hides = bool(re.fullmatch(r"pytest\.mark\.(skip|skipif|xfail)", dotted(node)))
         else:
             continue
         if hides:
