@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dtq_reference import handlers, signing
+from dtq_reference import handlers, logs, signing
 from dtq_reference.calls import Outcome, Taken
 from dtq_reference.errors import DtqError
 from dtq_reference.handlers import Handler, TaskContext
@@ -147,9 +147,12 @@ class Executor:
 
 
 def failure_of(error: Exception) -> Failure:
-    """What is recorded of an exception."""
+    """What is recorded of an exception, whatever it says."""
     raised = error.raised if isinstance(error, Escaped) else error
-    message = " ".join(str(raised).split())[:MAX_ERROR_MESSAGE]
+    try:
+        message = logs.clean(" ".join(str(raised).split()))[:MAX_ERROR_MESSAGE]
+    except Exception as second:
+        message = f"its words cannot be had: {type(second).__name__}"
     return Failure(type(raised).__name__, message, isinstance(raised, handlers.RETRYABLE))
 
 

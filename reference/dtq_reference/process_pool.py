@@ -61,7 +61,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class WorkerLost(RetryableError):
-    """The process that executed an attempt died."""
+    """The process that was to execute an attempt died, or there was none to be had."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,10 @@ class ProcessPool:
             child = self._idle.pop()
             if not child.reader.at_eof():
                 return child
-        child = await Child.start()
+        try:
+            child = await Child.start()
+        except OSError as error:
+            raise WorkerLost(f"no process could be started: {error}") from error
         await child.ask(Start(self._settings, sys.path, handlers.loaded_modules()),
                         limit_s=START_LIMIT_S)
         return child

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 from dtq_reference import handlers, signing
 from dtq_reference.calls import Outcome, Taken
-from dtq_reference.executor import Executor, ResultNotJson, bounded_result, retry_delay_ms
+from dtq_reference.errors import RetryableError
+from dtq_reference.executor import (
+    Executor,
+    Failure,
+    ResultNotJson,
+    bounded_result,
+    failure_of,
+    retry_delay_ms,
+)
 from dtq_reference.handlers import TaskContext, task
 from dtq_reference.settings import Settings
 from hypothesis import assume, given
@@ -238,6 +246,21 @@ def test_a_slot_that_is_freed_in_time_begins_the_count_anew(started: list[str]) 
 
     execute(started, use, stuck=lambda: pytest.fail("it is not stuck"), worker_concurrency=1,
             visibility_timeout_s=0.1)
+
+
+@pytest.mark.parametrize(("words", "recorded"), [
+    ("a\nb \u2028 c", "a b c"), ("\x1b[31m\0", "\\x1b[31m\\x00"), ("\ud800", "\\ud800"),
+    ("x" * 1000, "x" * 500)])
+def test_what_an_error_says_is_one_short_clean_line(words: str, recorded: str) -> None:
+    assert failure_of(ValueError(words)) == Failure("ValueError", recorded, False)
+
+
+def test_an_error_that_cannot_say_what_it_is_is_one_all_the_same() -> None:
+    class Mute(RetryableError):
+        def __str__(self) -> str:
+            raise KeyError
+
+    assert failure_of(Mute()) == Failure("Mute", "its words cannot be had: KeyError", True)
 
 
 def test_with_a_key_only_what_was_signed_is_started(started: list[str]) -> None:

@@ -47,7 +47,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def with_pool(use: Callable[[ProcessPool], Awaitable[None]]) -> None:
-    """Use a pool; afterwards no child may be left that was not idle."""
+    """Use a pool of this process, with small results."""
     asyncio.run(use(ProcessPool(Settings(result_max_bytes=100))))  # type: ignore[arg-type]
 
 
@@ -128,6 +128,26 @@ def test_an_idle_child_that_died_costs_no_attempt() -> None:
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert (await probe(pool))["pid"] != first
+    with_pool(use)
+
+
+def test_signals_that_ask_the_worker_to_stop_are_not_for_its_children(tmp_path: Path) -> None:
+    async def use(pool: ProcessPool) -> None:
+        first = (await probe(pool))["pid"]
+        waiting = asyncio.create_task(probe(pool, {"sleep": 50}))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(first, number)
+        assert (await waiting)["pid"] == first
+    with_pool(use)
+
+
+def test_without_room_for_a_process_the_attempt_may_be_tried_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+
+    async def use(pool: ProcessPool) -> None:
+        with pytest.raises(WorkerLost, match="no process could be started"):
+            await probe(pool)
     with_pool(use)
 
 
