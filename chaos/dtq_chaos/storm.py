@@ -57,7 +57,7 @@ BRIEF_MS, LONG_MS = (100, 450), (1_400, 2_600)
 """How long a worker is away: surely within its lease less one heartbeat, or surely for longer."""
 CALM_MS = (1_500, 4_500)
 """Between two faults of a place: a new worker needs time to start."""
-RESTART_EVERY_MS, AWAY_MS = (5_000, 9_000), (100, 1_500)
+RESTART_EVERY_MS, AWAY_MS = (5_000, 9_000), (100, 2_500)
 LOST_EVERY_MS, LOST_MS = (2_500, 6_000), (150, 700)
 
 CLAUSES = ("TASK-01", "STATE-01", "STATE-02", "STATE-03", "DLV-01", "DLV-02", "DLV-05", "DLV-06",
