@@ -311,8 +311,9 @@ def create_app(settings: Settings, known_types: frozenset[str] | None = None) ->
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         listening = asyncio.ensure_future(api.fanout.run())
         yield
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
+        while not listening.done():  # redis-py swallows a cancellation while it connects
+            listening.cancel()
+            await asyncio.wait({listening}, timeout=0.1)
         await api.queue.close()
         await api.transport.close()
 
@@ -375,14 +376,20 @@ def _add_routes(app: FastAPI, api: Api) -> None:
     app.add_api_websocket_route(api.settings.ws_path, api.stream)
 
 
+def configuration(app: FastAPI, settings: Settings, *, port: int) -> uvicorn.Config:
+    """How the server serves: events are small, so they are not compressed, and clients have
+    nothing long to say."""
+    return uvicorn.Config(app, host=settings.api_host, port=port, log_config=None,
+                          access_log=False, server_header=False, ws_max_size=4096,
+                          ws_per_message_deflate=False,
+                          timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
+
+
 def run(settings: Settings, known_types: frozenset[str] | None = None) -> None:
     """Serve until asked to stop (SIGTERM or SIGINT); what was begun is answered first. Raises
     `SettingsError` when the address cannot be listened on."""
     logs.configure(settings)
-    config = uvicorn.Config(
-        create_app(settings, known_types), host=settings.api_host, port=settings.api_port,
-        log_config=None, access_log=False, server_header=False, ws_max_size=4096,
-        ws_per_message_deflate=False, timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
+    config = configuration(create_app(settings, known_types), settings, port=settings.api_port)
     server = uvicorn.Server(config)
     try:
         listening = config.bind_socket()
