@@ -37,11 +37,12 @@ def group_lost_mid_handler() -> ReadMark:
     """A group was destroyed while what its holder had in hand was being executed."""
 
     def read(history: History) -> Mark:
-        running = [[task_id for task_id in bite.detail["in_hand"]
-                    if any(e.pid in bite.pids and e.start_ns < bite.at_ns
-                           and (e.end_ns or history.end_ns) > bite.at_ns
+        running = [[task_id for task_id in spell.detail["in_hand"]
+                    if any(e.pid in spell.pids and e.start_ns < spell.from_ns
+                           and (e.end_ns or history.end_ns) > spell.from_ns
                            for e in history.executions.get(task_id, []))]
-                   for bite in bites(history, "drop_group") if bite.detail["groups"]]
+                   for spell in history.spells
+                   if spell.fault == "drop_group" and spell.detail["groups"]]
         return _mark("group_lost_mid_handler", bool(running) and all(running),
                      f"The groups were lost while {sum(map(len, running))} tasks were being "
                      "executed.", running=running)

@@ -11,17 +11,17 @@ from dtq_chaos.schedule import Entry
 
 
 def _begin(stage: Stage, entry: Entry) -> Bite:
-    """Seen when the broker shows a group again in which what was in hand is pending, or is not
-    there any more."""
+    """Seen when the broker shows a group again in which what was in hand is in somebody's hands,
+    or when that is not there any more."""
     keyspace, worker = stage.bench.keyspace, stage.worker(entry.parameters["worker"])
     in_hand = keyspace.in_hand(worker.name)
     groups = keyspace.drop_groups()
 
     def is_back() -> bool:
-        return all(task_id in keyspace.in_hand(worker.name) or not keyspace.entries_of(task_id)
-                   for task_id in in_hand)
+        held = [task_id for each in stage.bench.workers for task_id in keyspace.in_hand(each.name)]
+        return all(task_id in held or not keyspace.entries_of(task_id) for task_id in in_hand)
 
-    stage.await_quietly(is_back, reason=f"{worker.name} to hold its tasks in the new group")
+    stage.await_quietly(is_back, reason="the tasks to be in somebody's hands in the new group")
     return Bite([worker.pid], {"worker": worker.name, "in_hand": in_hand, "groups": groups,
                                "held_again": keyspace.in_hand(worker.name)})
 

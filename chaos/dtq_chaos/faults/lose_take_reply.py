@@ -34,7 +34,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
         not_yet_ns = asked_ns
         return False
 
-    wait_for(is_taken, limit_s=SEEN_LIMIT_S, every_s=0.005,
+    wait_for(is_taken, every_s=0.005, limit_s=SEEN_LIMIT_S,
              reason=f"the broker to hand the task over to {worker.name}")
     link.cut()
     cut_ns = time.monotonic_ns()

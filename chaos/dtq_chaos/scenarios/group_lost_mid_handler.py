@@ -24,7 +24,7 @@ def _set_up(stage: Stage) -> None:
     bench = stage.bench
     bench.start_worker(2)
     for max_attempts in (1, 3):
-        bench.submit({"sleep": 3_000}, label="victim", max_attempts=max_attempts)
+        bench.submit({"sleep": 5_000}, label="victim", max_attempts=max_attempts)
     bench.await_witness("start", label="victim", count=2)
     bench.start_worker(2)
     bench.submit({"sleep": 10}, label="idle before")

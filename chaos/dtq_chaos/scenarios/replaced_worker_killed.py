@@ -25,13 +25,15 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """The first worker leads the scheduling, whose leader removes consumers."""
+    """The first worker leads the scheduling, whose leader removes consumers; the second executes
+    the victim until it is killed."""
     bench = stage.bench
     bench.start_worker(1)
     bench.submit({"sleep": 3_000}, label="keeps the leader")
     bench.await_witness("start", label="keeps the leader")
     bench.start_worker(2)
-    bench.submit({"sleep": 60_000, "until_attempt": 1}, label="victim")
+    held_ms = 60_000 if stage.with_faults else 200
+    bench.submit({"sleep": held_ms, "until_attempt": 1}, label="victim")
 
 
 SCENARIO = Scenario(

@@ -17,7 +17,7 @@ VICTIM = "worker-2"
 
 
 def _plan(draw: random.Random) -> list[Entry]:
-    return [Entry(fault="lose_take_reply", when=When(event="at_once"),
+    return [Entry(fault="lose_take_reply", when=When(event="end", label="before"),
                   parameters={"link": VICTIM, "worker": VICTIM,
                               "task_id": f"{draw.getrandbits(128):032x}"})]
 
@@ -25,9 +25,10 @@ def _plan(draw: random.Random) -> list[Entry]:
 def _set_up(stage: Stage) -> None:
     bench = stage.bench
     bench.start_worker(1)
-    bench.submit({"sleep": 2_500}, label="keeps the other worker")
+    bench.submit({"sleep": 4_000}, label="keeps the other worker")
     bench.await_witness("start", label="keeps the other worker")
-    bench.await_ready(bench.start_worker(1, broker_url=stage.url_of(VICTIM)))
+    bench.start_worker(1, broker_url=stage.url_of(VICTIM))
+    bench.submit(label="before")
 
 
 SCENARIO = Scenario(

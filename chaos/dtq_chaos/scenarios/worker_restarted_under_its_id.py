@@ -19,9 +19,11 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
+    """The handler of the first attempt lasts until its worker is killed."""
     bench = stage.bench
     bench.start_worker(2)
-    bench.submit_many(2, {"sleep": 60_000, "until_attempt": 1}, label="victim", max_attempts=2)
+    held_ms = 60_000 if stage.with_faults else 200
+    bench.submit_many(2, {"sleep": held_ms, "until_attempt": 1}, label="victim", max_attempts=2)
 
 
 def _afterwards(stage: Stage) -> None:

@@ -213,6 +213,13 @@ def _lost_the_last(history: History, executions: list[Execution],
     """The execution of a task's last attempt and its holder's death, if the holder died in it."""
     for execution in executions:
         gone_ns = evidence.lost_holder_ns(history, execution)
-        if most is not None and execution.attempt >= most and gone_ns is not None:
+        if (most is not None and execution.attempt >= most and gone_ns is not None
+                and not _was_over(history, execution, gone_ns)):
             return execution, gone_ns
     return None
+
+
+def _was_over(history: History, execution: Execution, gone_ns: int) -> bool:
+    """True if the attempt may have been settled at its time limit before its process died."""
+    befallen = befell(history, execution, gone_ns - 1)
+    return befallen is not None and befallen.cause == "past_its_limit"

@@ -36,11 +36,16 @@ def check(history: History) -> list[Verdict]:
         for executions in history.executions.values():
             for execution in executions:
                 over_ns = evidence.over_ns(history, execution)
-                if (execution.start_ns < spell.from_ns and over_ns > (spell.to_ns or over_ns)
+                if (execution.start_ns < spell.from_ns and over_ns > _lasts_until_ns(spell)
                         and befell(history, execution, over_ns) is None):
                     ledger.judged(clause)
                     _keeps_it(history, ledger, clause, spell, execution, executions)
     return ledger.verdicts()
+
+
+def _lasts_until_ns(spell: Spell) -> int:
+    """A group is lost in an instant; a broker that was away has to be back."""
+    return spell.from_ns if spell.effect == "group_dropped" else spell.to_ns or spell.from_ns
 
 
 def _keeps_it(history: History, ledger: Ledger, clause: str, spell: Spell, execution: Execution,
