@@ -7,12 +7,16 @@ score, an attempt by moving its `started_at`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from dtq_reference import calls
 from dtq_reference.calls import Actor, Call, Identity, Outcome, Taken, TakeReply
+from dtq_reference.errors import DtqError
 from dtq_reference.keys import GROUP, LEVELS, Keys
+from dtq_reference.operations import Operations, Steps, T
 from dtq_reference.queue import Queue
 from dtq_reference.settings import Settings
 from dtq_reference.transport import Transport
@@ -41,12 +45,17 @@ class Engine:
         self.redis = self.transport.redis
         self.queue = Queue(self.settings)
         self._incarnations = 0
+        self._others: list[Engine | Ear] = []
 
     def with_settings(self, **settings: Any) -> Engine:
         """The same installation, seen by a process that is configured otherwise."""
-        return Engine(self.settings.redis_url, self.settings.key_prefix, **settings)
+        other = Engine(self.settings.redis_url, self.settings.key_prefix, **settings)
+        self._others.append(other)
+        return other
 
     def close(self) -> None:
+        for other in self._others:
+            other.close()
         self.queue.close()
         self.transport.close()
 
@@ -66,6 +75,13 @@ class Engine:
     def hello(self, identity: Identity, *, again: bool = False) -> Call:
         return calls.register(self.keys, self.settings, identity, "default",
                               {"status": "ready", "concurrency": 4}, again=again)
+
+    def do(self, steps: Steps[T]) -> T:
+        return self.queue.do(steps)
+
+    @property
+    def operations(self) -> Operations:
+        return self.queue.operations
 
     def take_call(self, identity: Identity, *, room: int = 10, in_hand: Iterable[Taken] = (),
                   reap: bool = True) -> Call:
@@ -121,6 +137,11 @@ class Engine:
         removed: int = self.run(self.sweep_call())
         return removed
 
+    def now_ms(self) -> int:
+        """The server's clock."""
+        seconds, microseconds = self.redis.time()
+        return int(seconds) * 1000 + int(microseconds) // 1000
+
     def end_leases(self) -> None:
         """Age every pending entry beyond any lease; its holder stays what it was."""
         for stream in self.keys.streams("default"):
@@ -146,10 +167,37 @@ class Engine:
         return task_id
 
     def pause(self, queue: str = "default") -> None:
-        self.queue.do(self.queue.operations.pause(queue, ACTOR))
+        self.do(self.operations.pause(queue, ACTOR))
 
     def resume(self, queue: str = "default") -> None:
-        self.queue.do(self.queue.operations.resume(queue, ACTOR))
+        self.do(self.operations.resume(queue, ACTOR))
+
+    def cancel(self, task_id: str) -> str:
+        return self.do(self.operations.cancel(task_id, ACTOR))
+
+    def requeue(self, task_id: str) -> None:
+        self.do(self.operations.requeue(task_id, ACTOR))
+
+    def discard(self, task_id: str) -> None:
+        self.do(self.operations.discard(task_id, ACTOR))
+
+    def depth(self, queue: str = "default") -> int:
+        return self.queue.queue_stats(queue).depth
+
+    def wait_for_retry(self, **fields: Any) -> str:
+        """A task whose first attempt has failed."""
+        worker = self.worker("unlucky")
+        task_id = self.submit(**fields)
+        self.settle(worker, failed(self.take_one(worker, reap=False)))
+        return task_id
+
+    def released(self, **fields: Any) -> str:
+        """A task that a process took and gave back."""
+        leaver = self.worker("leaver")
+        task_id = self.submit(**fields)
+        assert self.take_one(leaver, reap=False).task_id == task_id
+        self.release(leaver)
+        return task_id
 
     def cancel_call(self, task_id: str) -> Call:
         task = self.record(task_id)
@@ -184,7 +232,9 @@ class Engine:
 
     def listen(self) -> Ear:
         """A subscriber to this installation's events, from now on."""
-        return Ear(self.redis, self.keys.events)
+        ear = Ear(self.redis, self.keys.events)
+        self._others.append(ear)
+        return ear
 
     def status(self, task_id: str) -> str:
         return self.record(task_id)["status"]
@@ -272,6 +322,15 @@ class Ear:
         return found
 
 
+@contextmanager
+def refused(code: str, match: str | None = None, **details: Any) -> Iterator[None]:
+    """The block must be refused with this code, a sentence that matches, and these details."""
+    with pytest.raises(DtqError, match=match) as error:
+        yield
+    assert error.value.code == code
+    assert details.items() <= error.value.details.items()
+
+
 def succeeded(taken: Taken, result: bytes = b'{"done":true}') -> Outcome:
     return Outcome(taken, 5, result)
 
@@ -281,4 +340,5 @@ def failed(taken: Taken, *, retryable: bool = True, delay_ms: int = 60_000) -> O
                    delay_ms=delay_ms)
 
 
-__all__ = ["ACTOR", "ANOTHER", "GROUP", "LEADER", "LEVELS", "Engine", "failed", "succeeded"]
+__all__ = ["ACTOR", "ANOTHER", "GROUP", "LEADER", "LEVELS", "Engine", "failed", "refused",
+           "succeeded"]
