@@ -21,7 +21,7 @@ from dtq_conformance.broker import last_line
 from dtq_conformance.history import Fault, Record, Stall, Timing, Witness
 from dtq_conformance.keyspace import KeySpace
 from dtq_conformance.lab import Lab, LabProcess
-from dtq_conformance.operation import Operation, Refused, outcome_of
+from dtq_conformance.operation import Operation, Refused, answer_of, outcome_of
 from dtq_conformance.target import (
     TERMINAL,
     Accepted,
@@ -328,6 +328,20 @@ class Bench:
             reason=f"{event} number {count} of {label or 'any task'}", limit_s=limit_s)
         return lines[count - 1]
 
+    def await_status(self, task_id: str, *statuses: str) -> None:
+        """Wait until a task is seen in one of these states; for as long as a recovery may take."""
+        def is_there() -> bool:
+            view = self.look(task_id, always=False)
+            return view is not None and view.status in statuses
+
+        with contextlib.suppress(WaitedTooLong):  # whoever judges sees that it was not
+            wait_for(is_there, reason=f"{task_id} to be {' or '.join(statuses)}",
+                     limit_s=self.timing.recovery_ms / 1000)
+
+    def await_quiet(self, span_ms: int) -> None:
+        """Let this time pass: what must not happen in it is judged by its records."""
+        time.sleep(span_ms / 1000)
+
     def await_all_terminal(self, task_ids: Iterable[str] | None = None, *,
                            limit_s: float | None = None) -> bool:
         """Watch tasks until all are terminal; False if some are not when the time is up.
@@ -338,7 +352,8 @@ class Bench:
         looked at again.
         """
         waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
-                        if task_id not in self._not_new and self._last_look.get(task_id, {}).get("status") not in TERMINAL)
+                        if task_id not in self._not_new
+                        and self._last_look.get(task_id, {}).get("status") not in TERMINAL)
         limit_ns = round((self.timing.recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
         began_ns = time.monotonic_ns()
 
@@ -380,12 +395,3 @@ class Bench:
     def _stalled_ns(self, since_ns: int) -> int:
         return sum(record.to_ns - max(record.from_ns, since_ns) for record in self.lab.pace()
                    if isinstance(record, Stall) and record.to_ns > since_ns)
-
-
-def answer_of(error: BaseException | None) -> dict[str, Any]:
-    """The answer of an operation that ended with this exception, or well."""
-    if error is None:
-        return {}
-    if isinstance(error, Refused):
-        return {"code": error.code, "message": error.message, **error.details}
-    return {"error": f"{type(error).__name__}: {error}"}

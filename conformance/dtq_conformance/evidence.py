@@ -195,6 +195,15 @@ def _too_early(history: History, look: Operation) -> str | None:
     return None
 
 
+def may_be_paused(history: History, from_ns: int, to_ns: int) -> bool:
+    """Whether the queue may have been paused at any instant of a span."""
+    resumed = [o.answered_ns for o in history.operations
+               if o.name == "resume" and o.outcome == "ok"]
+    return any(pause.name == "pause" and pause.outcome != "refused" and pause.asked_ns <= to_ns
+               and min((r for r in resumed if r > pause.asked_ns), default=to_ns) >= from_ns
+               for pause in history.operations)
+
+
 def terminal(look: Operation | None) -> bool:
     """True if this look shows a state without a way out."""
     return look is not None and look.answer.get("status") in TERMINAL

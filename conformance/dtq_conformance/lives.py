@@ -84,3 +84,13 @@ def _witnesses(lines: Iterable[Witness], name: Name) -> Iterable[Witness]:
         if line.event == "start" or key not in begun:
             begun[key] = name(line.task_id, line.at_ns)
         yield msgspec.structs.replace(line, task_id=begun[key])
+
+
+def same_task(one: str, other: str) -> bool:
+    """Whether two names are those of lives of one task."""
+    return one.partition("~")[0] == other.partition("~")[0]
+
+
+def was_requeued(history: History, task_id: str) -> bool:
+    """Whether a task has had more lives than one."""
+    return f"{task_id.partition('~')[0]}~1" in history.submissions

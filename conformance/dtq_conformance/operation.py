@@ -63,3 +63,12 @@ def by_task(records: Iterable[Any]) -> dict[str, list[Any]]:
         if record.task_id is not None:
             found.setdefault(record.task_id, []).append(record)
     return found
+
+
+def answer_of(error: BaseException | None) -> dict[str, Any]:
+    """The answer of an operation that ended with this exception, or well."""
+    if error is None:
+        return {}
+    if isinstance(error, Refused):
+        return {"code": error.code, "message": error.message, **error.details}
+    return {"error": f"{type(error).__name__}: {error}"}

@@ -37,6 +37,7 @@ DRAIN_MS = 3_000
 BASE_DELAY_MS = 100
 MAX_DELAY_MS = 800
 JITTER = 0.2
+KEY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Trial:
     base_delay_ms: int = BASE_DELAY_MS
     max_delay_ms: int = MAX_DELAY_MS
     jitter: float = JITTER
+    key_ms: int = KEY_MS
     recovery_more_ms: int = 0
     persistence: str = "none"
     expects: Literal["holds", "violated"] = "holds"
@@ -110,7 +112,7 @@ def conduct(trial: Trial, kind: TargetKind, options: Options) -> Run:
                     schedule_ms=SCHEDULE_MS, drain_ms=trial.drain_ms,
                     recovery_ms=kind.recovery_ms + trial.recovery_more_ms,
                     base_delay_ms=trial.base_delay_ms, max_delay_ms=trial.max_delay_ms,
-                    jitter=trial.jitter)
+                    jitter=trial.jitter, key_ms=trial.key_ms)
     with Lab(begun.folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
         for name, content in trial.files.items():
             (begun.folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content)))

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from dtq_conformance.cases import (
     attempts,
+    cancel,
     dead_letters,
     delivery,
+    idempotency,
     key_space,
     leases,
+    pause,
     priority,
     retry_delays,
     shutdown,
     submission,
+    time_to_live,
 )
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, dead_letters, delivery, key_space, leases, priority, retry_delays, shutdown,
-    submission) for case in module.CASES}
+    attempts, cancel, dead_letters, delivery, idempotency, key_space, leases, pause, priority,
+    retry_delays, shutdown, submission, time_to_live) for case in module.CASES}

@@ -18,6 +18,29 @@ def _at_most_once_is_not_tried_again(bench: Bench) -> None:
     bench.submit({"kill": True}, max_attempts=1)
 
 
+def _a_requeued_task_begins_anew(bench: Bench) -> None:
+    """One is requeued, one discarded and then asked back, one is not dead at all."""
+    bench.start_worker()
+    lost = bench.submit({"fail": "retryable"}, max_attempts=2)
+    gone = bench.submit({"fail": "permanent"})
+    good = bench.submit()
+    bench.await_all_terminal()
+    bench.requeue(lost)
+    bench.await_all_terminal([lost])
+    bench.discard(gone)
+    for task_id in (gone, good, bench.new_id()):
+        bench.requeue(task_id)
+
+
+def _purged_letters_are_gone(bench: Bench) -> None:
+    bench.start_worker()
+    ids = bench.submit_many(5, {"fail": "permanent"})
+    bench.await_all_terminal()
+    bench.purge_dead_letters()
+    bench.requeue(ids[0])
+    bench.submit({"fail": "permanent"})
+
+
 CASES = (
     Trial("conformance", "failures_for_good_leave_a_letter",
           "A permanent failure and a spent budget, among tasks that succeed.",
@@ -25,4 +48,10 @@ CASES = (
     Trial("conformance", "at_most_once_is_not_tried_again",
           "A task with one attempt kills its worker; it is dead-lettered, not started again.",
           ("DLQ-04", "RETRY-01", "DLV-01"), _at_most_once_is_not_tried_again),
+    Trial("conformance", "a_requeued_task_begins_anew",
+          "A dead letter is requeued, another discarded and asked back.",
+          ("DLQ-01", "DLQ-03", "DLQ-06", "DLQ-08", "DLV-01"), _a_requeued_task_begins_anew),
+    Trial("conformance", "purged_letters_are_gone",
+          "All dead letters are purged; one of them is asked back, and another one comes.",
+          ("DLQ-01", "DLQ-03", "DLQ-08"), _purged_letters_are_gone),
 )

@@ -18,13 +18,14 @@ def _accepted_tasks_are_there(bench: Bench) -> None:
 
 def _sent_again_is_one_task(bench: Bench) -> None:
     ids = bench.submit_many(5)
-    _send_again(bench, ids)
+    send_again(bench, ids)
     bench.start_worker()
     bench.await_all_terminal()
-    _send_again(bench, ids)
+    send_again(bench, ids)
 
 
-def _send_again(bench: Bench, ids: list[str]) -> None:
+def send_again(bench: Bench, ids: list[str]) -> None:
+    """Send submissions again just as they were."""
     for task_id in ids:
         known = bench.submissions[task_id]
         bench.submit(*known.payload["steps"], task_id=task_id,

@@ -168,6 +168,8 @@ def _are_in_time(history: History, ledger: Ledger, waits: list[Appointment]) -> 
 
 def _could_start(history: History, wait: Appointment) -> bool:
     """Whether its own worker ran and had room from when it was due, with nothing on the run."""
+    if evidence.may_be_paused(history, wait.due_from_ns, wait.start.start_ns):
+        return False
     life = evidence.life(history, wait.start)
     recovery_ns = history.header.timing.recovery_ms * MS
     if life is None or life.concurrency is None or any(

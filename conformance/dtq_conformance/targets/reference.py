@@ -24,7 +24,7 @@ from dtq_conformance.target import (
 )
 
 CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
-                     "shutdown", "redis-schema"})
+                     "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 
@@ -61,7 +61,8 @@ class ReferenceTarget:
                 "DTQ_DRAIN_TIMEOUT_S": str(timing.drain_ms / 1000),
                 "DTQ_RETRY_BASE_DELAY": str(timing.base_delay_ms / 1000),
                 "DTQ_RETRY_MAX_DELAY": str(timing.max_delay_ms / 1000),
-                "DTQ_RETRY_JITTER": str(timing.jitter)}
+                "DTQ_RETRY_JITTER": str(timing.jitter),
+                "DTQ_IDEM_TTL_S": str(max(1, round(timing.key_ms / 1000)))}
 
     def worker(self, worker_id: str, concurrency: int, *, broker_url: str | None = None) -> Command:
         environment = self._environment(broker_url or self._site.broker_url)

@@ -1,0 +1,66 @@
+"""A requeue begins a task anew: attempt 1, its whole budget, and only of what has a dead letter."""
+
+from __future__ import annotations
+
+from dtq_conformance import evidence
+from dtq_conformance.evidence import at, holder
+from dtq_conformance.history import History
+from dtq_conformance.operation import Operation
+from dtq_conformance.verdict import Ledger, Verdict
+
+PROMISES = {
+    "DLQ-06": "All {n} requeued tasks began again with attempt 1.",
+    "DLQ-08": "All {n} requeues and discards of what has no dead letter were refused.",
+}
+
+
+def check(history: History) -> list[Verdict]:
+    """Judge every requeue and discard of the run."""
+    ledger = Ledger("requeue_begins_anew", PROMISES)
+    for operation in history.operations:
+        if operation.name in ("requeue", "discard") and operation.task_id is not None:
+            if operation.outcome == "refused":
+                ledger.judged("DLQ-08")
+            elif operation.outcome == "ok":
+                _had_a_letter(history, ledger, operation)
+        if operation.name == "requeue" and operation.outcome == "ok":
+            _begins_anew(history, ledger, operation)
+    return ledger.verdicts()
+
+
+def _had_a_letter(history: History, ledger: Ledger, operation: Operation) -> None:
+    """It was done, so the task was dead-lettered and had not been discarded before."""
+    task_id = operation.task_id or ""
+    before = [look for look in history.looks.get(task_id, [])
+              if look.answered_ns < operation.asked_ns]
+    after = [look for look in history.looks.get(task_id, [])
+             if look.asked_ns > operation.answered_ns] if operation.name == "discard" else []
+    ledger.judged("DLQ-08")
+    discarded = [each for each in history.operations
+                 if each.name == "discard" and each.outcome == "ok" and each is not operation
+                 and each.task_id == task_id
+                 and each.answered_ns < operation.asked_ns]
+    what = f"{operation.name} of task {task_id} was done {at(history, operation.answered_ns)}"
+    if discarded:
+        ledger.violated("DLQ-08", task_id, f"The {what}, although it had been discarded "
+                        f"{at(history, discarded[-1].answered_ns)}.")
+    for look in (*before[-1:], *after[:1]):
+        if evidence.terminal(look) and look.answer.get("status") != "dead_lettered":
+            ledger.violated("DLQ-08", task_id, f"The {what}, and it was "
+                            f"{look.answer.get('status')!r} {at(history, look.answered_ns)}.",
+                            answer=look.answer)
+
+
+def _begins_anew(history: History, ledger: Ledger, requeue: Operation) -> None:
+    begun = next((task_id for task_id, asked in history.submissions.items()
+                  if asked[0].asked_ns == requeue.asked_ns), None)
+    executions = history.executions.get(begun or "", [])
+    if begun is None or not executions:
+        return
+    ledger.judged("DLQ-06")
+    first = executions[0]
+    if first.attempt != 1:
+        ledger.violated("DLQ-06", begun, f"Task {begun} was requeued "
+                        f"{at(history, requeue.answered_ns)}, and was started with "
+                        f"{holder(first)} {at(history, first.start_ns)} instead of attempt 1.",
+                        execution=evidence.data(first))
