@@ -22,6 +22,7 @@ from dtq_reference.task import (
     Task,
     TaskId,
     TaskRequest,
+    WorkerId,
     dead_letter_from,
     request_from,
     task_from,
@@ -275,8 +276,8 @@ class Operations:
 
     def queue_stats(self, queue: str) -> Steps[QueueStats]:
         """One queue. Refused as QUEUE_NOT_FOUND."""
-        [is_known] = yield calls.read(("SISMEMBER", self.keys.queues, queue))
-        if not is_known:
+        if not _is(QueueName, queue) or not (
+                yield calls.read(("SISMEMBER", self.keys.queues, queue)))[0]:
             raise DtqError("QUEUE_NOT_FOUND", f"There is no queue {queue!r}.")
         return (yield from self._stats(queue))
 
@@ -302,7 +303,7 @@ class Operations:
 
     def worker(self, worker_id: str) -> Steps[WorkerView]:
         """One worker, also one that has stopped lately. Refused as WORKER_NOT_FOUND."""
-        found = yield from self._workers([worker_id])
+        found = yield from self._workers([worker_id] if _is(WorkerId, worker_id) else [])
         if not found:
             raise DtqError("WORKER_NOT_FOUND", f"There is no worker {worker_id!r}.")
         return found[0]

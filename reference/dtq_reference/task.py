@@ -19,6 +19,7 @@ MAX_LEVELS = 100
 
 QueueName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}\Z")]
 TaskId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+WorkerId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}\Z")]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=9)]
 TimeoutMs = Annotated[int, msgspec.Meta(ge=1, le=3_600_000)]
 DelayMs = Annotated[int, msgspec.Meta(ge=0, le=10 * 365 * 86_400_000)]
@@ -111,6 +112,8 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
             msgspec.convert({"ttl_seconds": request.metadata["ttl_seconds"]}, _Ttl)
     except msgspec.ValidationError as error:
         raise DtqError("INVALID_TASK", _sentence(str(error))) from error
+    except UnicodeEncodeError as error:
+        raise DtqError("INVALID_TASK", f"A field's name is not UTF-8 text: {error}.") from error
     encode_json(request.task_type, "task_type")
     encode_json(request.idempotency_key, "idempotency_key")
     if request.max_attempts > attempts_limit:

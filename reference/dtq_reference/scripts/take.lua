@@ -74,7 +74,11 @@ local function bury_orphan(entry)
     letter[#letter + 1] = part
   end
   add_dead_letter(KEYS[12], letter)
-  publish('TASK_DEAD_LETTERED', entry.fields, {error_class = 'OrphanEntry'})
+  local about = {}  -- whatever somebody else may have written must not spoil an event
+  for _, name in ipairs({'task_id', 'queue', 'task_type'}) do
+    about[name] = string.gsub(entry.fields[name] or '', '[^ -~]', '?')
+  end
+  publish('TASK_DEAD_LETTERED', about, {error_class = 'OrphanEntry'})
 end
 
 -- Settle without executing what needs no execution: only a queued or running task has an entry
