@@ -57,6 +57,7 @@ TESTS_WITHOUT_A_MODULE = {
     "tests/test_contract_tables.py": "the contract's tables and the engine",
     "tests/test_packaging.py": "pyproject.toml, the lock and the installed files",
     "tests/test_conftest.py": "what all tests share",
+    "tests/reference/test_broker_trouble.py": "what may befall the broker, and all who use it",
     "tests/conformance/test_generated_histories.py": "all checkers, on generated histories",
 }
 

@@ -34,6 +34,8 @@ class Relay:
 
     def close(self) -> None:
         """End all connections."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # a mere close would not wake who accepts
         self._listener.close()
         for link in self._links:
             link.close()
@@ -43,9 +45,13 @@ class Relay:
         while True:
             try:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._server_port))
             except OSError:
                 return
+            try:
+                server = socket.create_connection(("127.0.0.1", self._server_port))
+            except OSError:
+                client.close()
+                continue
             link = _Link(client, server, self._silent)
             self._links.append(link)
             link.start()

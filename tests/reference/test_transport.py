@@ -177,6 +177,25 @@ def test_a_half_open_connection_is_noticed_and_one_lost_answer_makes_it_unknown(
 
 
 @pytest.mark.slow
+def test_after_a_lost_answer_no_older_connection_is_trusted_but_one_that_is_subscribed(
+        engine: Engine, relay: Relay) -> None:
+    url = f"redis://127.0.0.1:{relay.port}"
+    with closing(Transport(url)) as first, closing(Transport(url)) as second, \
+            engine.redis.pubsub() as subscription:
+        subscription.subscribe(engine.keys.events)
+        for transport in (first, second):
+            transport.call(PING)
+        relay.silence("replies")
+        with pytest.raises(TimeoutError):
+            first.call(PING)
+        relay.heal()
+        assert second.call(PING) == [b"PONG"]
+        engine.transport.redis.publish(engine.keys.events, "missed by a new subscription")
+        assert [subscription.get_message(timeout=5)["type"] for _ in range(2)] == [
+            "subscribe", "message"]
+
+
+@pytest.mark.slow
 def test_a_half_open_connection_is_noticed_on_an_event_loop_too(
         engine: Engine, relay: Relay) -> None:
     async def outlives() -> None:
