@@ -19,6 +19,7 @@ from fastapi import FastAPI, Query, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
 from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse
 
 from dtq_reference import logs, metrics, openapi, readiness, requests
 from dtq_reference.calls import Actor
@@ -73,6 +74,7 @@ class Api:
     # Submission -----------------------------------------------------------------------------
 
     async def submit(self, request: Request) -> Response:
+        """Submit a task."""
         fields = await self._body(request, 1)
         key = request.headers.get("idempotency-key")
         if key is not None and isinstance(fields, dict):
@@ -83,6 +85,7 @@ class Api:
         return _json(*answer)
 
     async def submit_batch(self, request: Request) -> Response:
+        """Submit up to 1000 tasks, each accepted or refused by itself."""
         body = await self._body(request, openapi.BATCH_LIMIT // 100)
         tasks = body.get("tasks") if isinstance(body, dict) and len(body) == 1 else None
         if not isinstance(tasks, list) or not 1 <= len(tasks) <= openapi.BATCH_LIMIT:
@@ -143,6 +146,7 @@ class Api:
     # Tasks ----------------------------------------------------------------------------------
 
     async def get_task(self, task_id: str) -> Response:
+        """Show a task."""
         task = await self._do("get", self.operations.get(task_id))
         if task is None:
             raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}.")
@@ -150,10 +154,12 @@ class Api:
 
     async def list_tasks(self, queue: QueueFilter = None, status: Status = None,
                          limit: Limit = 100) -> Response:
+        """Show the newest tasks, newest first."""
         steps = self.operations.tasks(queue=queue, status=status, limit=limit)
         return _json(200, {"tasks": await self._do("list", steps)})
 
     async def cancel_task(self, task_id: str, request: Request) -> Response:
+        """Cancel a task that waits, or ask a running one to stop."""
         actor = self._authorised(request)
         if await self._do("cancel", self.operations.cancel(task_id, actor)) == "requested":
             raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
@@ -166,58 +172,72 @@ class Api:
     # Queues and workers ---------------------------------------------------------------------
 
     async def list_queues(self) -> Response:
+        """Show all queues."""
         return _json(200, {"queues": await self._do("stats", self.operations.queues())})
 
     async def get_queue(self, queue: str) -> Response:
+        """Show a queue."""
         return _json(200, await self._do("stats", self.operations.queue_stats(queue)))
 
     async def pause_queue(self, queue: str, request: Request) -> Response:
+        """Let no worker take from a queue."""
         await self._do("pause", self.operations.pause(queue, self._authorised(request)))
         return _json(200, openapi.Paused(queue, paused=True))
 
     async def resume_queue(self, queue: str, request: Request) -> Response:
+        """Let workers take from a queue again."""
         await self._do("resume", self.operations.resume(queue, self._authorised(request)))
         return _json(200, openapi.Paused(queue, paused=False))
 
     async def list_workers(self) -> Response:
+        """Show all workers."""
         return _json(200, {"workers": await self._do("workers", self.operations.workers())})
 
     async def get_worker(self, worker_id: str) -> Response:
+        """Show a worker."""
         return _json(200, await self._do("workers", self.operations.worker(worker_id)))
 
     # Dead letters ---------------------------------------------------------------------------
 
     async def list_dead_letters(self, limit: Limit = 100) -> Response:
+        """Show the newest dead letters, newest first."""
         letters = await self._do("dead_letters", self.operations.dead_letters(limit))
         return _json(200, {"dead_letters": letters})
 
     async def get_dead_letter(self, task_id: str) -> Response:
+        """Show a dead letter."""
         return _json(200, await self._do("dead_letters", self.operations.dead_letter(task_id)))
 
     async def requeue_dead_letter(self, task_id: str, request: Request) -> Response:
+        """Give a dead-lettered task a new life."""
         await self._do("requeue", self.operations.requeue(task_id, self._authorised(request)))
         return _json(200, openapi.Changed(task_id, "queued"))
 
     async def discard_dead_letter(self, task_id: str, request: Request) -> Response:
+        """Throw a dead letter away; the task stays dead-lettered."""
         await self._do("discard", self.operations.discard(task_id, self._authorised(request)))
         return _json(200, openapi.Changed(task_id, "dead_lettered"))
 
     async def purge_dead_letters(self, request: Request) -> Response:
+        """Throw all dead letters away."""
         steps = self.operations.purge_dead_letters(self._authorised(request))
         return _json(200, openapi.Purged(await self._do("purge", steps)))
 
     # The process itself ---------------------------------------------------------------------
 
     async def health(self) -> Response:
+        """Does the process answer? Redis is not asked."""
         return _json(200, openapi.Health("ok"))
 
     async def ready(self) -> Response:
+        """Does Redis take work, and are the consumer groups there?"""
         reasons = await readiness.check(self.transport.redis, self.operations.keys)
         if reasons:
             raise DtqError("NOT_READY", " ".join(reasons))
         return _json(200, openapi.Health("ready"))
 
     async def scrape(self) -> Response:
+        """What Prometheus reads."""
         try:
             found = await self._do("stats", metrics.readings(self.operations),
                                    limit_s=readiness.LIMIT_S)
@@ -237,13 +257,13 @@ class Api:
         must_go = asyncio.ensure_future(mailbox.closed.wait())
         duties = (sending, hearing, must_go)
         try:
-            await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.fanout.leave(mailbox)
             for duty in duties:
                 duty.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
-        if mailbox.close_code is not None and not hearing.done():
+        if mailbox.close_code is not None and hearing not in done:
             closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
             await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
             closing.cancel()
@@ -338,7 +358,8 @@ def _add_routes(app: FastAPI, api: Api) -> None:
     routes: list[tuple[str, str, Any, dict[str, Any]]] = [
         ("POST", "/tasks", api.submit, submissions),
         ("POST", "/tasks/batch", api.submit_batch, batch),
-        ("GET", "/tasks", api.list_tasks, describe(answers={200: "Tasks"}, codes=BROKER)),
+        ("GET", "/tasks", api.list_tasks,
+         describe(answers={200: "Tasks"}, codes=("INVALID_REQUEST", *BROKER))),
         ("GET", "/tasks/{task_id}", api.get_task,
          describe(answers={200: "Task"}, codes=("TASK_NOT_FOUND", *BROKER))),
         ("POST", "/tasks/{task_id}/cancel", api.cancel_task,
@@ -355,7 +376,7 @@ def _add_routes(app: FastAPI, api: Api) -> None:
         ("GET", "/workers/{worker_id}", api.get_worker,
          describe(answers={200: "WorkerView"}, codes=("WORKER_NOT_FOUND", *BROKER))),
         ("GET", "/dlq", api.list_dead_letters,
-         describe(answers={200: "DeadLetters"}, codes=BROKER)),
+         describe(answers={200: "DeadLetters"}, codes=("INVALID_REQUEST", *BROKER))),
         ("GET", "/dlq/{task_id}", api.get_dead_letter,
          describe(answers={200: "DeadLetter"}, codes=("TASK_NOT_FOUND", *BROKER))),
         ("POST", "/dlq/purge", api.purge_dead_letters,
@@ -368,11 +389,14 @@ def _add_routes(app: FastAPI, api: Api) -> None:
                   codes=("TASK_NOT_FOUND", "NOT_REQUEUEABLE", *KEY))),
     ]
     for method, path, endpoint, told in routes:
-        app.add_api_route(PREFIX + path, endpoint, methods=[method], **told)
-    app.add_api_route("/health", api.health, **describe(answers={200: "Health"}))
-    app.add_api_route("/ready", api.ready, **describe(answers={200: "Health"},
-                                                      codes=("NOT_READY",)))
-    app.add_api_route("/metrics", api.scrape, **describe(answers={}))
+        app.add_api_route(PREFIX + path, endpoint, methods=[method],
+                          operation_id=endpoint.__name__, **told)
+    app.add_api_route("/health", api.health, operation_id="health",
+                      **describe(answers={200: "Health"}))
+    app.add_api_route("/ready", api.ready, operation_id="ready",
+                      **describe(answers={200: "Health"}, codes=("NOT_READY",)))
+    app.add_api_route("/metrics", api.scrape, operation_id="scrape",
+                      response_class=PlainTextResponse, **describe(answers={}))
     app.add_api_websocket_route(api.settings.ws_path, api.stream)
 
 

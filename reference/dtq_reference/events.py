@@ -83,6 +83,9 @@ class Mailbox:
         self._number = 0
         self._changed = asyncio.Event()
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def put(self, text: str, *, is_terminal: bool) -> None:
         """Add an event. In a full mailbox it is dropped; a terminal one drives out the oldest that
         is not, and where there is none the client has to go."""

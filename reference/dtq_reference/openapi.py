@@ -21,8 +21,6 @@ BATCH_LIMIT = 1000
 RETRY_AFTER_S = 1
 """When a client that was told to come back may do so."""
 
-EVERYWHERE = ("INVALID_REQUEST", "INTERNAL_ERROR")
-
 STATUS = HTTP_STATUS | {"INVALID_REQUEST": 400, "NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405,
                         "INTERNAL_ERROR": 500, "NOT_READY": 503}
 """Every code that the API answers with: those of the engine, and those of HTTP."""
@@ -166,15 +164,15 @@ def describe(*, answers: dict[int, str], codes: tuple[str, ...] = (), body: str 
     responses: dict[int | str, dict[str, Any]] = {
         status: _holds(schema, EXAMPLES[schema], schema) for status, schema in answers.items()}
     by_status: dict[int, list[str]] = {}
-    for code in (*codes, *EVERYWHERE):
+    for code in (*codes, "INTERNAL_ERROR"):
         by_status.setdefault(STATUS[code], []).append(code)
     for status, named in by_status.items():
         example = {"code": named[0], "message": "What happened, and what to do.",
                    "request_id": "5e6f7a8b"}
         responses[status] = _holds("Error", example, " or ".join(named))
     for status in {429, 503} & responses.keys():
-        responses[status]["headers"] = {"Retry-After": {
-            "description": "Seconds to wait", "schema": {"type": "integer"}}}
+        responses[status]["headers"]["Retry-After"] = {
+            "description": "Seconds to wait", "schema": {"type": "integer"}}
     extra: dict[str, Any] = {}
     if headers:
         extra["parameters"] = [{"in": "header", "name": name, "schema": {"type": "string"}}
@@ -183,11 +181,14 @@ def describe(*, answers: dict[int, str], codes: tuple[str, ...] = (), body: str 
         extra["requestBody"] = {"required": True, **_content(body, EXAMPLES[body])}
     if has_key:
         extra["security"] = [{"ApiKey": []}]
-    return {"responses": responses, "openapi_extra": extra}
+    return {"responses": responses, "openapi_extra": extra,
+            "status_code": next(iter(answers), 200)}
 
 
 def _holds(schema: str, example: Any, description: str) -> dict[str, Any]:
-    return {"description": description, **_content(schema, example)}
+    headers = {"X-Request-ID": {"description": "What was asked under this name, or a new one",
+                                "schema": {"type": "string"}}}
+    return {"description": description, "headers": headers, **_content(schema, example)}
 
 
 def _content(schema: str, example: Any) -> dict[str, Any]:
@@ -202,6 +203,7 @@ def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]
     for path in found["paths"].values():
         for operation in path.values():
             operation["responses"].pop("422", None)
+            operation["responses"] = dict(sorted(operation["responses"].items()))
             if not has_key:
                 operation.pop("security", None)
     _, schemas = msgspec.json.schema_components(
