@@ -1,4 +1,5 @@
-"""What several scripts share: dead letters, of which the newest DTQ_DLQ_MAXLEN exist, exactly."""
+"""What several scripts share: dead letters, of which the newest DTQ_DLQ_MAXLEN exist, exactly; and
+events."""
 
 from __future__ import annotations
 
@@ -51,3 +52,54 @@ def test_orphans_and_lost_workers_trim_too(engine: Engine) -> None:
     engine.lose_holder()
     engine.take(engine.worker())
     assert engine.letters() == [lost]
+
+
+# Events -----------------------------------------------------------------------------------------
+
+def test_a_whole_life_is_announced_one_event_for_each_transition_in_its_order(
+        engine: Engine) -> None:
+    worker = engine.worker()
+    ear = engine.listen()
+    task_id = engine.submit(delay_ms=60_000, max_attempts=2)
+    for _ in range(2):
+        engine.make_due(task_id)
+        engine.promote()
+        engine.settle(worker, failed(engine.take_one(worker)))
+    engine.requeue(task_id)
+    engine.take(worker)
+    engine.release(worker)
+    engine.cancel(task_id)
+    events = ear.heard()
+    assert [(event["type"], event["attempt"]) for event in events] == [
+        ("TASK_QUEUED", 1), ("TASK_STARTED", 1), ("TASK_RETRY_SCHEDULED", 1), ("TASK_RETRIED", 2),
+        ("TASK_STARTED", 2), ("TASK_DEAD_LETTERED", 2), ("TASK_QUEUED", 1), ("TASK_STARTED", 1),
+        ("TASK_QUEUED", 1), ("TASK_CANCELLED", 1)]
+    assert {event["task_id"] for event in events} == {task_id}
+    assert {(event["queue"], event["task_type"]) for event in events} == {("default", "echo_task")}
+
+
+def test_an_event_has_the_fields_of_the_contract_and_an_id_of_its_own(engine: Engine) -> None:
+    worker = engine.worker()
+    ear = engine.listen()
+    engine.do(engine.operations.submit_all([{"task_type": "tü"}] * 20))
+    engine.take(worker, room=20)
+    events = ear.heard()
+    assert len({event["event_id"] for event in events}) == 40
+    for event in events:
+        assert event.keys() == {"event_id", "ts", "type", "task_id", "queue", "task_type",
+                                "attempt", "worker_id"}
+        assert isinstance(event["ts"], int)
+        assert abs(event["ts"] - engine.now_ms()) < 60_000
+        assert event["task_type"] == "tü"
+
+
+def test_a_live_task_under_the_id_of_a_trimmed_orphans_letter_does_not_expire(
+        engine: Engine) -> None:
+    engine = engine.with_settings(dlq_maxlen=1)
+    task_id = engine.submit()
+    engine.redis.delete(engine.keys.task_prefix + task_id)
+    engine.take(engine.worker())
+    engine.submit(task_id=task_id, priority=0)
+    bury(engine)
+    assert task_id not in engine.letters()
+    assert not engine.expires(task_id)

@@ -48,3 +48,12 @@ def test_a_worker_whose_hash_is_gone_makes_none(engine: Engine) -> None:
     engine.redis.delete(engine.keys.worker_prefix + "w")
     assert engine.goodbye(worker) == "absent"
     assert not engine.redis.exists(engine.keys.worker_prefix + "w")
+
+
+def test_the_end_of_a_worker_is_announced_once(engine: Engine) -> None:
+    old, worker = engine.worker("w"), engine.worker("w")
+    ear = engine.listen()
+    for each in (old, worker, worker):
+        engine.goodbye(each)
+    assert [(event["type"], event["worker_id"]) for event in ear.heard()] == [
+        ("WORKER_STOPPED", "w")]

@@ -214,7 +214,8 @@ def test_dead_letters_are_listed_newest_first_page_by_page_and_found_by_their_ta
 
 @pytest.mark.parametrize("fields", [
     {"payload": "not json"}, {"attempts_made": "many", "worker_id": "x", "payload": "{}"},
-    {"payload": b"\xff", b"\xfe": b"\xff"}, {"task_id": b"\xff\n", "metadata": "[", "attempt": "nan"}])
+    {"payload": b"\xff", b"\xfe": b"\xff"},
+    {"task_id": b"\xff\n", "metadata": "[", "attempt": "nan"}])
 def test_letters_of_entries_that_somebody_else_wrote_can_be_listed(
         engine: Engine, fields: dict[Any, Any]) -> None:
     worker = engine.worker()

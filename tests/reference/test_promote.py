@@ -88,3 +88,47 @@ def test_a_member_without_a_task_leaves_the_schedule(engine: Engine) -> None:
     engine.redis.zadd(engine.keys.schedule, {"0" * 32: 1})
     assert engine.promote().promoted == 0
     assert engine.redis.zcard(engine.keys.schedule) == 0
+
+
+def test_a_task_whose_time_to_live_is_over_when_it_is_due_expires(engine: Engine) -> None:
+    delayed = engine.submit(delay_ms=60_000, metadata={"ttl_seconds": 60}, idempotency_key="k")
+    retried = engine.wait_for_retry(metadata={"ttl_seconds": 60})
+    engine.expire(delayed)
+    engine.expire(retried)
+    engine.make_due(delayed, retried)
+    ear = engine.listen()
+    assert engine.promote().promoted == 0
+    assert (engine.status(delayed), engine.status(retried)) == ("expired", "expired")
+    assert engine.expires(delayed)
+    assert engine.key_record("k")["state"] == "failed"
+    assert ear.types() == ["TASK_EXPIRED", "TASK_EXPIRED"]
+    assert not engine.redis.exists(engine.keys.schedule, engine.keys.schedule_depth)
+
+
+def test_each_promotion_is_announced_a_retrys_as_such(engine: Engine) -> None:
+    delayed, retried = engine.submit(delay_ms=60_000), engine.wait_for_retry()
+    engine.make_due(delayed, retried)
+    ear = engine.listen()
+    engine.promote()
+    engine.promote()
+    assert [(event["type"], event["task_id"], event["attempt"]) for event in ear.heard()] == [
+        ("TASK_QUEUED", delayed, 1), ("TASK_RETRIED", retried, 2)]
+
+
+def test_a_member_without_a_task_leaves_the_depths_of_the_others_right(engine: Engine) -> None:
+    gone, mail = engine.submit(delay_ms=60_000), engine.submit(delay_ms=60_000, queue="mail")
+    engine.submit(delay_ms=60_000)
+    engine.redis.delete(engine.keys.task_prefix + gone)
+    engine.make_due(gone)
+    engine.promote()
+    assert engine.redis.hgetall(engine.keys.schedule_depth) == {b"default": b"1", b"mail": b"1"}
+    assert (engine.depth(), engine.depth("mail")) == (1, 1)
+    engine.cancel(mail)
+    assert engine.redis.hgetall(engine.keys.schedule_depth) == {b"default": b"1"}
+
+
+def test_a_member_whose_task_does_not_wait_leaves_and_is_not_promoted(engine: Engine) -> None:
+    task_id = engine.submit()
+    engine.redis.zadd(engine.keys.schedule, {task_id: 1})
+    assert engine.promote().promoted == 0
+    assert (engine.depth(), engine.redis.zcard(engine.keys.schedule)) == (1, 0)

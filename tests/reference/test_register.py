@@ -40,3 +40,14 @@ def test_a_start_takes_the_name_over_and_a_reminder_does_not(engine: Engine) -> 
     assert engine.run(engine.hello(second)) == b"ours"
     assert engine.run(engine.hello(first, again=True)) == b"other"
     assert engine.take(first).state == "other"
+
+
+def test_a_start_is_announced_once_and_a_reminder_is_not(engine: Engine) -> None:
+    ear = engine.listen()
+    worker = engine.worker("w")
+    engine.run(engine.hello(worker))
+    engine.run(engine.hello(worker, again=True))
+    engine.redis.delete(engine.keys.worker_prefix + "w")
+    engine.run(engine.hello(worker, again=True))
+    assert [(event["type"], event["worker_id"]) for event in ear.heard()] == [
+        ("WORKER_STARTED", "w")]

@@ -92,3 +92,15 @@ def test_the_hash_of_a_successor_is_not_marked_as_draining(engine: Engine) -> No
     old, new = engine.worker("w"), engine.worker("w")
     engine.release(old)
     assert engine.take(new).state == "ours"
+
+
+def test_each_task_that_is_given_back_is_announced_once(engine: Engine) -> None:
+    worker = engine.worker()
+    for _ in range(3):
+        engine.submit()
+    started, *others = engine.take(worker).tasks
+    ear = engine.listen()
+    engine.release(worker, started)
+    engine.release(worker, started)
+    assert [(event["type"], event["task_id"]) for event in ear.heard()] == [
+        ("TASK_QUEUED", taken.task_id) for taken in others]

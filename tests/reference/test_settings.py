@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from dtq_reference.errors import SettingsError
 from dtq_reference.settings import Settings, load, with_concurrency
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 NOT_A_NUMBER = ["", "many", "4.5", "null", "0", "-1", "1" + "0" * 30]
 NOT_SECONDS = ["", "soon", "nan", "inf", "0", "-1", "1e300", "null"]
@@ -97,3 +100,40 @@ def test_a_bad_concurrency_of_the_command_line_is_named(concurrency: int) -> Non
     with pytest.raises(SettingsError, match=f"--concurrency is {concurrency}"):
         with_concurrency(Settings(), concurrency)
     assert with_concurrency(Settings(), 1000).worker_concurrency == 1000
+
+
+def test_no_part_of_a_password_is_repeated_wherever_it_breaks_the_url() -> None:
+    for password in ("hun/ter2", "hun?ter2", "hun#ter2", "hun[ter2", "hunter2@ter:x"):
+        for url in (f"redis://:{password}@host", f"redis://user:{password}@host:port/0",
+                    f"redis+cluster://:{password}@host:port"):
+            try:
+                load({"DTQ_REDIS_URL": url, "DTQ_KEY_PREFIX": "{x}:"})
+            except SettingsError as error:
+                assert "hun" not in str(error)
+                assert "ter2" not in str(error)
+
+
+WORDS = st.text(st.characters(), max_size=12) | st.sampled_from([
+    "0", "1", "-1", "1e400", "nan", "inf", "true", "false", "null", "[]", "{}", "0x10", "1_000",
+    "٣", " 1", "1 ", "\x00", "\udcff", "9" * 400, "redis://", "redis://h", "rediss://h?ssl_x=1",
+    "redis+cluster://", "redis+cluster://a:1,b:2", "unix:///x", "unix://", "redis://[::1]:1/x",
+    "redis://h/9?db=1&socket_timeout=x", "redis://%zz@h", "redis://h:1?max_connections=-1"])
+
+
+@given(st.dictionaries(
+    st.sampled_from([f"DTQ_{name.upper()}" for name in Settings.__struct_fields__]),
+    WORDS, max_size=4), st.sampled_from(["", "redis://:hunter2@", "redis+cluster://u:hunter2@"]))
+@hypothesis_settings(deadline=None, max_examples=200)
+def test_whatever_is_set_it_is_taken_or_refused_by_a_variables_name_and_no_secret_is_shown(
+        environment: dict[str, str], secret_url: str) -> None:
+    if secret_url:
+        environment["DTQ_REDIS_URL"] = secret_url + environment.get("DTQ_REDIS_URL", "")
+    environment |= {"DTQ_API_KEY": "hunter2" + environment.get("DTQ_API_KEY", ""),
+                    "DTQ_SIGNING_KEY": "hunter2" + environment.get("DTQ_SIGNING_KEY", "")}
+    try:
+        load(environment)
+    except SettingsError as error:
+        names = [f"DTQ_{name.upper()}" for name in Settings.__struct_fields__]
+        assert str(error).partition(" ")[0] in names
+        assert "hunter2" not in str(error)
+        str(error).encode()

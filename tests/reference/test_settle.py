@@ -172,3 +172,65 @@ def test_the_first_end_of_an_attempt_counts_and_a_second_one_is_answered_with_it
     before = engine.dump()
     assert engine.settle(worker, succeeded(taken)) == ["dead_lettered"]
     assert engine.dump() == before
+
+
+def test_a_superseded_outcome_is_announced_once_for_each_attempt(engine: Engine) -> None:
+    zombie, heir = engine.worker("zombie"), engine.worker("heir")
+    task_id = engine.submit()
+    first = engine.take_one(zombie)
+    engine.end_leases()
+    second = engine.take_one(heir)
+    engine.end_leases()
+    third = engine.take_one(zombie)
+    ear = engine.listen()
+    for lost in (first, second, first):
+        engine.settle(heir if lost is second else zombie, succeeded(lost))
+    engine.settle(zombie, succeeded(third))
+    engine.settle(zombie, failed(first))
+    assert [(event["type"], event["task_id"], event["attempt"], event["worker_id"])
+            for event in ear.heard()] == [
+        ("TASK_SUPERSEDED", task_id, 1, "zombie"), ("TASK_SUPERSEDED", task_id, 2, "heir"),
+        ("TASK_SUCCEEDED", task_id, 3, "zombie")]
+
+
+def test_the_outcome_of_a_vanished_task_makes_no_record_and_no_event(engine: Engine) -> None:
+    worker = engine.worker()
+    taken = engine.take_one(worker) if engine.submit() else None
+    assert taken is not None
+    engine.redis.delete(engine.keys.task_prefix + taken.task_id)
+    ear = engine.listen()
+    assert engine.settle(worker, succeeded(taken)) == ["superseded"]
+    assert (engine.record(taken.task_id), ear.types()) == ({}, [])
+
+
+def test_each_end_is_announced_once_with_what_went_wrong(engine: Engine) -> None:
+    worker, quiet = engine.worker(), engine.with_settings(dlq_enabled=False)
+    for _ in range(4):
+        engine.submit()
+    good, again, dead, for_good = engine.take(worker).tasks
+    ear = engine.listen()
+    outcomes = [succeeded(good), failed(again, delay_ms=1234), failed(dead, retryable=False)]
+    for _ in range(2):
+        engine.settle(worker, *outcomes)
+        quiet.settle(worker, failed(for_good, retryable=False))
+    assert [(event["type"], event["task_id"], event.get("metadata")) for event in ear.heard()] == [
+        ("TASK_SUCCEEDED", good.task_id, None),
+        ("TASK_RETRY_SCHEDULED", again.task_id, {"error_class": "Broken", "retry_delay_ms": 1234}),
+        ("TASK_DEAD_LETTERED", dead.task_id, {"error_class": "Broken"}),
+        ("TASK_FAILED", for_good.task_id, {"error_class": "Broken"})]
+
+
+def test_an_old_attempts_outcome_does_not_end_a_life_after_the_requeue(engine: Engine) -> None:
+    zombie, heir = engine.worker("zombie"), engine.worker("heir")
+    task_id = engine.submit()
+    lost = engine.take_one(zombie)
+    engine.end_leases()
+    engine.settle(heir, failed(engine.take_one(heir), retryable=False))
+    engine.requeue(task_id)
+    taken = engine.take_one(zombie)
+    assert (taken.attempt, lost.attempt) == (1, 1)
+    assert engine.renew(zombie, lost) == ("ours", [0])
+    before = engine.dump(notes=False)
+    assert engine.settle(zombie, succeeded(lost)) == ["superseded"]
+    assert engine.dump(notes=False) == before
+    assert engine.settle(zombie, succeeded(taken)) == ["succeeded"]

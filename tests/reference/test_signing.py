@@ -13,6 +13,8 @@ from dtq_reference.task import TaskRequest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.reference.engine import Engine, failed
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 TAKEN = Taken(level=1, entry_id="1-0", attempt=1, task_id="a" * 32, task_type="echo_task",
               payload=b"{}", max_attempts=5, timeout_ms=30_000, queue="default", alone=False,
@@ -49,3 +51,53 @@ def test_a_signature_is_that_of_one_payload_priority_and_key(
     assert not is_genuine(key, TAKEN, payload, priority + 1, signature)
     assert not is_genuine(f"{key}!", TAKEN, payload, priority, signature)
     assert not is_genuine(key, TAKEN, payload, priority, other)
+
+
+# Signatures of entries --------------------------------------------------------------------------
+
+def is_taken_genuine(taken: Taken) -> bool:
+    return is_genuine("secret", taken, taken.payload.decode(), 10 - taken.level, taken.signature)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_the_signature_of_an_entry_is_genuine_also_of_a_redelivery_a_retry_and_a_requeue(
+        engine: Engine, is_lost: bool) -> None:
+    engine = engine.with_settings(signing_key="secret")
+    worker = engine.worker()
+    task_id = engine.submit(payload={"a": "ü"}, priority=7, idempotency_key="k", max_attempts=2)
+    if is_lost:
+        engine.lose_holder()
+    else:
+        engine.settle(worker, failed(engine.take_one(worker)))
+        engine.make_due(task_id)
+        engine.promote()
+    last = engine.take_one(worker)
+    engine.settle(worker, failed(last))
+    engine.requeue(task_id)
+    for taken in (last, engine.take_one(worker)):
+        assert is_taken_genuine(taken)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("payload", "{}"), ("task_type", "other"), ("queue", "other"), ("max_attempts", "9"),
+    ("timeout_ms", "9"), ("idempotency_key", "other"), ("priority", "9"), ("signature", "0" * 64),
+    ("signature", None), ("payload", None)])
+@pytest.mark.parametrize("where", ["entry", "hash"])
+def test_what_was_altered_has_no_genuine_signature(
+        engine: Engine, where: str, name: str, value: str | None) -> None:
+    engine = engine.with_settings(signing_key="secret")
+    task_id = engine.submit(payload={"a": 1}, idempotency_key="k")
+    key = engine.keys.task_prefix + task_id
+    if where == "entry":
+        stream = engine.keys.stream("default", 5)
+        (entry_id, entry), = engine.redis.xrange(stream)
+        entry.pop(name.encode())
+        engine.redis.xdel(stream, entry_id)
+        new_id = engine.redis.xadd(stream, entry | ({} if value is None else {name: value}))
+        engine.redis.hset(key, "entry_id", new_id)
+    elif name in ("priority", "signature") or value is None:
+        return  # the hash's are not what a worker goes by
+    else:
+        engine.redis.hset(key, name, value)
+    taken = engine.take_one(engine.worker())
+    assert not is_taken_genuine(taken)

@@ -48,3 +48,31 @@ def test_the_names_of_workers_whose_hash_is_gone_go_too(engine: Engine) -> None:
     engine.redis.delete(engine.keys.worker_prefix + "gone")
     engine.sweep()
     assert engine.redis.smembers(engine.keys.workers) == {b"alive"}
+
+
+def test_a_silent_worker_is_announced_once_for_each_silence(engine: Engine) -> None:
+    worker = engine.worker("silent")
+    key = engine.keys.worker_prefix + "silent"
+    engine.worker("alive")
+    engine.redis.hset(engine.keys.worker_prefix + "alive", "heartbeat_interval_s", 1000)
+    ear = engine.listen()
+    for last_heartbeat in (1, 2):
+        engine.redis.hset(key, mapping={"last_heartbeat": last_heartbeat,
+                                        "heartbeat_interval_s": "0.5"})
+        engine.sweep()
+        engine.sweep()
+    assert [(event["type"], event["worker_id"], event["task_id"]) for event in ear.heard()] == [
+        ("WORKER_STALE", "silent", "")] * 2
+    engine.renew(worker)
+    engine.sweep()
+    assert ear.types() == []
+
+
+def test_a_worker_that_said_goodbye_is_never_called_stale(engine: Engine) -> None:
+    worker = engine.worker()
+    engine.goodbye(worker)
+    engine.redis.hset(engine.keys.worker_prefix + "w", mapping={
+        "last_heartbeat": 1, "heartbeat_interval_s": 1})
+    ear = engine.listen()
+    engine.sweep()
+    assert ear.types() == []

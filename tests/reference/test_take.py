@@ -1,4 +1,5 @@
-"""The script `take`: order, capacity, attempt numbers, spent budgets, orphans, and who may take."""
+"""The script `take`: order, capacity, attempt numbers, spent budgets, orphans, who may take,
+time to live, and events."""
 
 from __future__ import annotations
 
@@ -405,3 +406,97 @@ def test_nothing_is_handed_to_a_process_that(
     reply = engine.take(worker)
     assert (reply.state, reply.tasks) == (state, [])
     assert (engine.status(task_id), engine.pending()) == ("queued", {})
+
+
+# Time to live -----------------------------------------------------------------------------------
+
+def queued(engine: Engine) -> str:
+    return engine.submit(metadata={"ttl_seconds": 60}, idempotency_key="k")
+
+
+def lost(engine: Engine) -> str:
+    task_id = queued(engine)
+    engine.lose_holder()
+    return task_id
+
+
+def released(engine: Engine) -> str:
+    return engine.released(metadata={"ttl_seconds": 60}, idempotency_key="k")
+
+
+@pytest.mark.parametrize("waits", [queued, lost, released])
+def test_no_attempt_begins_when_the_time_of_a_task_is_over_that_is(
+        engine: Engine, waits: Callable[[Engine], str]) -> None:
+    task_id = waits(engine)
+    worker = engine.worker()
+    engine.expire(task_id)
+    ear = engine.listen()
+    assert engine.take(worker).tasks == []
+    assert (engine.status(task_id), engine.pending(), engine.depth()) == ("expired", {}, 0)
+    assert engine.expires(task_id)
+    assert engine.key_record("k")["state"] == "failed"
+    assert ear.types() == ["TASK_EXPIRED"]
+
+
+def test_the_time_to_live_counts_from_the_acceptance(engine: Engine) -> None:
+    record = engine.record(engine.submit(metadata={"ttl_seconds": 1.5}, delay_ms=1000))
+    assert int(record["expires_at"]) == int(record["created_at"]) + 1500
+
+
+def test_an_attempt_that_began_is_not_interrupted_by_the_time_to_live(engine: Engine) -> None:
+    worker = engine.worker()
+    task_id = queued(engine)
+    taken = engine.take_one(worker)
+    engine.expire(task_id)
+    assert engine.take(worker).tasks == [taken]  # its answer had been lost
+    assert engine.renew(worker, taken) == ("ours", [1])
+    assert engine.settle(worker, succeeded(taken)) == ["succeeded"]
+
+
+# Events ------------------------------------------------------------------------------------------
+
+def test_each_start_is_announced_redeliveries_too_and_an_answer_given_again_is_not(
+        engine: Engine) -> None:
+    first, second = engine.worker("first"), engine.worker("second")
+    task_id = engine.submit()
+    ear = engine.listen()
+    engine.take(first)
+    engine.take(first)
+    engine.end_leases()
+    engine.take(second)
+    assert [(event["type"], event["task_id"], event["attempt"], event["worker_id"])
+            for event in ear.heard()] == [
+        ("TASK_STARTED", task_id, 1, "first"), ("TASK_STARTED", task_id, 2, "second")]
+
+
+def test_an_absorbed_duplicate_is_announced_once(engine: Engine) -> None:
+    worker = engine.worker()
+    task_id = engine.submit()
+    stream = engine.keys.stream("default", 5)
+    (_, fields), = engine.redis.xrange(stream)
+    engine.settle(worker, succeeded(engine.take_one(worker)))
+    engine.redis.xadd(stream, fields)
+    ear = engine.listen()
+    engine.take(worker)
+    engine.take(worker)
+    (event,) = ear.heard()
+    assert (event["type"], event["task_id"]) == ("TASK_DUPLICATE_ABSORBED", task_id)
+
+
+def test_a_spent_budget_and_an_orphan_are_announced_as_dead_lettered(engine: Engine) -> None:
+    spent = engine.submit(max_attempts=1)
+    engine.lose_holder()
+    orphan = engine.submit()
+    engine.redis.delete(engine.keys.task_prefix + orphan)
+    worker = engine.worker()
+    ear = engine.listen()
+    engine.take(worker)
+    assert [(event["type"], event["task_id"], event["metadata"]) for event in ear.heard()] == [
+        ("TASK_DEAD_LETTERED", spent, {"error_class": "WorkerLost"}),
+        ("TASK_DEAD_LETTERED", orphan, {"error_class": "OrphanEntry"})]
+
+
+def test_an_unsigned_entry_is_handed_over_without_a_signature(engine: Engine) -> None:
+    engine.submit(idempotency_key="k")
+    taken = engine.take_one(engine.worker())
+    assert (taken.signature, taken.idempotency_key) == ("", "k")
