@@ -72,6 +72,13 @@ def look(task_id: str = T, status: str = "succeeded", *, at: int = LATE, attempt
                      task_id=task_id, answer=answer)
 
 
+def asked(what: str, task_id: str | None = None, *, at: int, outcome: Outcome = "ok",
+          **answer: Any) -> Operation:
+    """A demand of another kind (cancel, pause, requeue, ...) and its answer."""
+    return Operation(name=what, asked_ns=ns(at) - 1000, answered_ns=ns(at), outcome=outcome,
+                     task_id=task_id, answer=answer)
+
+
 def absent(task_id: str = T, at: int = LATE) -> Operation:
     return Operation(name="look", asked_ns=ns(at) - 1000, answered_ns=ns(at), outcome="ok",
                      task_id=task_id)

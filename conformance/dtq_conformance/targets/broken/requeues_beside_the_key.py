@@ -6,7 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("requeue", "    if not STATE_OF_KEY[status] then return {'in_progress', owner} end\n", "")
+    rewrite("requeue",
+            "    if not STATE_OF_KEY[status] then return {'in_progress', owner} end\n", "")
 
 
 DEFECT = Defect(

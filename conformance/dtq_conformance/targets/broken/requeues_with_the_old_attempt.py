@@ -14,5 +14,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "requeues_with_the_old_attempt",
     "Requeues a task with the attempt number of its first life.",
-    caught_by=("requeue_begins_anew",), also=("attempts_bounded", "dead_letters_complete"),
+    caught_by=("requeue_begins_anew",),
+    also=("attempts_accounted_for", "attempts_bounded", "dead_letters_complete"),
     put_in=_put_in)

@@ -1,0 +1,42 @@
+"""no_start_after_ttl: what waited too long is not started, and what runs is not interrupted."""
+
+from __future__ import annotations
+
+from dtq_conformance.checkers.no_start_after_ttl import check
+
+from tests.conformance.histories import T, asked, born, look, ran, says, submit
+
+EXPIRED = look(status="expired", by=None)
+
+
+def test_no_attempt_begins_when_the_time_is_over() -> None:
+    mortal = [submit(ttl_ms=400), born(1)]
+    assert says(check, *mortal, EXPIRED) == {"TTL-01": "holds 1"}
+    assert says(check, *mortal, ran(2000, 2100), look()) == {"TTL-01": "violated 1"}
+    assert says(check, *mortal, ran(300, 350), look()) == {"TTL-01": "holds 1"}
+    assert says(check, submit(), born(1), ran(2000, 2100), look()) == {}
+
+
+def test_a_task_whose_time_is_over_does_not_wait_for_ever() -> None:
+    mortal = [submit(ttl_ms=400), born(1)]
+    assert says(check, *mortal, look(status="queued")) == {"TTL-01": "violated 1"}
+    assert says(check, *mortal, look(status="queued", at=2000)) == {"TTL-01": "unknown 1"}
+
+
+def test_no_task_expires_early() -> None:
+    early = look(status="expired", at=100, by=None)
+    assert says(check, submit(ttl_ms=400), early)["TTL-01"] == "violated 1"
+    requeue = asked("requeue", f"{T}~1", at=1000)
+    again = submit(at=1000, ttl_ms=400)
+    assert says(check, requeue, again, look(status="expired", at=1100, by=None))[
+        "TTL-02"] == "violated 1"
+    assert says(check, requeue, again, EXPIRED)["TTL-02"] == "holds 1"
+
+
+def test_an_attempt_that_runs_is_not_interrupted() -> None:
+    begun = [submit(ttl_ms=400), born(1)]
+    assert says(check, *begun, ran(100, 900), look())["TTL-03"] == "holds 1"
+    assert says(check, *begun, ran(100, 900), EXPIRED)["TTL-03"] == "violated 1"
+    assert says(check, *begun, ran(100, 900, outcome="cancelled"), EXPIRED)[
+        "TTL-03"] == "violated 1"
+    assert says(check, *begun, ran(100, 900, outcome="failed"), EXPIRED)["TTL-03"] == "holds 1"

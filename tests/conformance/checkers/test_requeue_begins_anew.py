@@ -1,0 +1,35 @@
+"""requeue_begins_anew: a requeued task begins with attempt 1, and only a dead letter is requeued."""
+
+from __future__ import annotations
+
+from dtq_conformance.checkers.requeue_begins_anew import check
+
+from tests.conformance.histories import T, asked, born, dead, look, ran, says, submit
+
+OLD = f"{T}~1"
+REQUEUED = [submit(OLD), born(1), dead(OLD, at=50), asked("requeue", OLD, at=100),
+            submit(T, at=100)]
+
+
+def test_a_requeued_task_begins_with_attempt_one() -> None:
+    assert says(check, *REQUEUED, ran(150, 200)) == {"DLQ-06": "holds 1", "DLQ-08": "holds 1"}
+    assert says(check, *REQUEUED, ran(150, 200, attempt=2))["DLQ-06"] == "violated 1"
+
+
+def test_what_has_no_dead_letter_is_not_requeued() -> None:
+    refused = asked("requeue", T, at=100, outcome="refused", code="NOT_REQUEUEABLE")
+    assert says(check, submit(), look(at=50), refused) == {"DLQ-08": "holds 1"}
+    done = [submit(OLD), look(OLD, at=50), asked("requeue", OLD, at=100), submit(T, at=100)]
+    assert says(check, *done)["DLQ-08"] == "violated 1"
+
+
+def test_what_was_discarded_is_not_requeued() -> None:
+    discarded = asked("discard", OLD, at=70)
+    assert says(check, *REQUEUED, discarded)["DLQ-08"] == "violated 2"
+    assert says(check, submit(), dead(at=50), asked("discard", T, at=70), dead())[
+        "DLQ-08"] == "holds 1"
+
+
+def test_only_a_dead_letter_is_discarded() -> None:
+    assert says(check, submit(), look(at=50), asked("discard", T, at=70), look())[
+        "DLQ-08"] == "violated 1"
