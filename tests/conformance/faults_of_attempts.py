@@ -126,6 +126,23 @@ def lost_worker_told_as_a_failure(history: History, drawn: random.Random) -> Rec
                          error_class="RetryableError")
 
 
+def orphan_executed(history: History, drawn: random.Random) -> Records | None:
+    orphan, first = _orphan(history), pick(drawn, executions(history))
+    return orphan and first and [*history.records, *lines(
+        first, task_id=orphan, start_ns=first.start_ns, end_ns=first.start_ns + MS)]
+
+
+def orphan_without_a_letter(history: History, drawn: random.Random) -> Records | None:
+    orphan = _orphan(history)
+    return orphan and letters(history, lambda found: [each for each in found
+                                                      if each["task_id"] != orphan])
+
+
+def _orphan(history: History) -> str | None:
+    return next((str(f.detail["task_id"]) for f in history.of(Fault) if f.effect == "forged"),
+                None)
+
+
 # drained_on_stop --------------------------------------------------------------------------------
 
 def _stops(history: History) -> list[tuple[Fault, Life]]:
@@ -278,7 +295,8 @@ FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "dead_letters_complete": (
         ("DLQ-01", letter_missing), ("DLQ-03", letter_twice), ("DLQ-03", letter_of_a_success),
         ("DLQ-02", letter_with_a_wrong_count), ("DLQ-02", letter_with_another_class),
-        ("DLQ-04", lost_worker_told_as_a_failure)),
+        ("DLQ-04", lost_worker_told_as_a_failure), ("DLV-33", orphan_executed),
+        ("DLV-33", orphan_without_a_letter)),
     "drained_on_stop": (
         ("STOP-01", exit_code_not_0), ("STOP-01", exit_too_late),
         ("STOP-01", something_new_started), ("STOP-03", released_with_its_attempt_spent),

@@ -75,6 +75,28 @@ def shown_with_another_priority(history: History, drawn: random.Random) -> Recor
     return seen(list(history.records), task_id, priority=-1)
 
 
+def held_by_one_that_hangs(history: History, drawn: random.Random) -> Records | None:
+    """Nobody is given the task of a handler that hangs, and it is seen with it at the end."""
+    hung = pick(drawn, [e for e in executions(history)
+                        if "block" in str(evidence.request_of(history, e.task_id))
+                        and after(history, e)])
+    if hung is None or not any(
+            life.pid != hung.pid and (life.exit_ns or 0) > hung.start_ns + 5 * LEASE
+            and _is_idle_from(history, life.pid, hung.start_ns + 2 * LEASE)
+            for life in history.lives) or history.spells:
+        return None
+    records = without(list(history.records), [hung, *after(history, hung)])
+    records += lines(hung, start_ns=hung.start_ns, end_ns=history.end_ns + MS)
+    return seen(records, hung.task_id, from_ns=hung.start_ns, status="running", result=None,
+                attempt=hung.attempt, error_class=None)
+
+
+def _is_idle_from(history: History, pid: int, at_ns: int) -> bool:
+    own = [e for e in executions(history) if e.pid == pid and "block" not in str(
+        evidence.request_of(history, e.task_id))]
+    return bool(own) and all(evidence.over_ns(history, e) < at_ns for e in own)
+
+
 # nothing_invented -------------------------------------------------------------------------------
 
 def submitted_by_nobody(history: History, drawn: random.Random) -> Records | None:
@@ -239,7 +261,8 @@ def a_worker_that_never_expires(history: History, drawn: random.Random) -> Recor
 FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "nothing_lost": (
         ("DLV-01", forgotten), ("DLV-01", never_started), ("DLV-03", not_redelivered),
-        ("DLV-02", reported_without_an_end), ("TASK-01", shown_with_another_priority)),
+        ("DLV-02", reported_without_an_end), ("TASK-01", shown_with_another_priority),
+        ("DLV-30", held_by_one_that_hangs)),
     "nothing_invented": (
         ("DLV-09", submitted_by_nobody), ("DLV-09", refused_and_executed),
         ("TASK-03", accepted_outside_the_limits), ("TASK-03", refused_without_the_field)),

@@ -15,6 +15,7 @@ from dtq_conformance.key_table import LETTERS, LEVEL, TASK, KeyGroup, KeysAtRest
 from dtq_conformance.target import TERMINAL, Submission
 
 from tests.conformance.histories import BEGAN_NS, TIMING, header
+from tests.conformance.simulated_trouble import TroubledSimulation
 from tests.conformance.simulation import MS, Simulation, Task
 
 STEPS: tuple[list[dict[str, Any]], ...] = (
@@ -37,7 +38,7 @@ def _task(drawn: random.Random, number: int) -> Task:
 
 def history_of(seed: int) -> History:
     """The history of this seed: the same whenever it is asked for, and a good one."""
-    simulation = Simulation(seed)
+    simulation = TroubledSimulation(seed)
     drawn = simulation.random
     concurrency = drawn.choice((1, 1, 2, 3))
     for _ in range(drawn.choice((1, 2))):
@@ -50,6 +51,7 @@ def history_of(seed: int) -> History:
                              ("kill", "stop", "terminate"), ("terminate", "cut"),
                              ("stop", "stop", "cut", "stop"))):
         simulation.after(simulation.some(35, span_ms + 600), getattr(simulation, what))
+    simulation.plan_trouble(span_ms)
     instants = random.Random(f"snapshots {seed}")
     for _ in range(instants.randrange(1, 8)):
         simulation.after(instants.uniform(1, span_ms + 1200) * MS, simulation.take_snapshot)

@@ -13,7 +13,12 @@ from dtq_conformance.history import History, Record
 from dtq_conformance.operation import Operation
 from msgspec.structs import replace
 
-from tests.conformance import faults_of_attempts, faults_of_delivery, faults_of_snapshots
+from tests.conformance import (
+    faults_of_attempts,
+    faults_of_delivery,
+    faults_of_snapshots,
+    faults_of_trouble,
+)
 from tests.conformance.alterations import Seed
 from tests.conformance.generated import history_of
 
@@ -27,7 +32,8 @@ EACH = 10
 """So many histories get each fault, or as many as have a place for it among the good ones."""
 LEAST = 3
 
-FAULTS = {**faults_of_delivery.FAULTS, **faults_of_attempts.FAULTS, **faults_of_snapshots.FAULTS}
+FAULTS = {**faults_of_delivery.FAULTS, **faults_of_attempts.FAULTS, **faults_of_snapshots.FAULTS,
+          **faults_of_trouble.FAULTS}
 
 NOT_GENERATED = {"RETRY-06"}
 """Clauses that no generated history gives anything to judge: statistics over hundreds of delays

@@ -13,7 +13,7 @@ from dtq_chaos.marks_of_delivery import broker_was_away
 from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
-HOLDERS, AWAY_MS, HANDLER_MS = 2, 1_500, 5_000
+HOLDERS, AWAY_MS, HANDLER_MS = 2, 1_500, 6_000
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -23,13 +23,14 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """Each holder has its hands full; the worker with room is the first to look for work."""
+    """Each holder has its hands full; the worker with room, which stood still until then, is the
+    first to look for work when the broker is back."""
     bench = stage.bench
     bench.start_workers(HOLDERS, 1)
-    for max_attempts in (1, 3):
-        bench.submit({"sleep": HANDLER_MS}, label="held", max_attempts=max_attempts)
-    bench.await_witness("start", label="held", count=HOLDERS)
-    bench.start_worker()
+    with stage.standing_by(1, 4):
+        for max_attempts in (1, 3):
+            bench.submit({"sleep": HANDLER_MS}, label="held", max_attempts=max_attempts)
+        bench.await_witness("start", label="held", count=HOLDERS)
     bench.submit(label="before")
 
 

@@ -20,13 +20,14 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """Both have worked before the group is lost, so that both are there to make it anew."""
+    """The idle worker stands still until the other has its hands full, and has worked before the
+    group is lost, so that it is there to make it anew."""
     bench = stage.bench
     bench.start_worker(2)
-    for max_attempts in (1, 3):
-        bench.submit({"sleep": 5_000}, label="victim", max_attempts=max_attempts)
-    bench.await_witness("start", label="victim", count=2)
-    bench.start_worker(2)
+    with stage.standing_by(1, 2):
+        for max_attempts in (1, 3):
+            bench.submit({"sleep": 4_000}, label="victim", max_attempts=max_attempts)
+        bench.await_witness("start", label="victim", count=2)
     bench.submit({"sleep": 10}, label="idle before")
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 
+from dtq_conformance.waiting import wait_for
+
 from dtq_chaos.fault import Stage
 from dtq_chaos.marks import killed_mid_handler
 from dtq_chaos.marks_of_delivery import has_a_namesake
@@ -15,6 +17,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
 OLD = "worker-2"
+LEADER_LIMIT_S = 20.0
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -25,15 +28,17 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
-    """The first worker leads the scheduling, whose leader removes consumers; the second executes
-    the victim until it is killed."""
+    """The first worker leads the scheduling, whose leader removes consumers; it stands still while
+    the second takes the victim, which it executes until it is killed."""
     bench = stage.bench
-    bench.start_worker(1)
-    bench.submit({"sleep": 3_000}, label="keeps the leader")
-    bench.await_witness("start", label="keeps the leader")
-    bench.start_worker(2)
+    leader = bench.start_worker(1)
+    wait_for(bench.keyspace.leader, reason="the first worker to lead", limit_s=LEADER_LIMIT_S)
+    bench.await_ready(bench.start_worker(2))
+    leader.process.stop()
     held_ms = 60_000 if stage.with_faults else 200
     bench.submit({"sleep": held_ms, "until_attempt": 1}, label="victim")
+    bench.await_witness("start", label="victim")
+    leader.process.resume()
 
 
 SCENARIO = Scenario(

@@ -1,7 +1,7 @@
 """The reply to a take is lost; the worker is given the task again, under the same attempt number.
 
 The task may be attempted once only: were its attempt spent, it would end without being executed.
-The other worker is busy when it is taken, and has room soon after.
+Another worker has room from then on, should this one lose the task or keep it unseen.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ def _plan(draw: random.Random) -> list[Entry]:
 
 
 def _set_up(stage: Stage) -> None:
+    """The other worker stands still, with nothing in hand, until the reply is lost."""
     bench = stage.bench
-    bench.start_worker(1)
-    bench.submit({"sleep": 4_000}, label="keeps the other worker")
-    bench.await_witness("start", label="keeps the other worker")
+    other = bench.start_worker(1)
     bench.start_worker(1, broker_url=stage.url_of(VICTIM))
+    bench.await_ready(other)
+    other.process.stop()
     bench.submit(label="before")
+
+
+def _afterwards(stage: Stage) -> None:
+    stage.worker("worker-1").process.resume()
 
 
 SCENARIO = Scenario(
     "take_reply_lost",
     "The reply to a take is lost; the worker is given the task again, as the same attempt.",
     ("DLV-01", "DLV-05", "DLV-25", "DLV-29", "RETRY-01", "RETRY-02"),
-    _plan, _set_up, (take_reply_lost(),), needs_toxiproxy=True, needs=("redis-schema",))
+    _plan, _set_up, (take_reply_lost(),), _afterwards, needs_toxiproxy=True, needs=("redis-schema",))
