@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import itertools
 import json
 import os
 import signal
 import time
-from collections import Counter
 from typing import Any
 
 from dtq_reference import settings
@@ -24,8 +24,9 @@ from dtq_reference.transport import AsyncTransport
 ONCE_TTL_S = 3600
 """How long the `once` step of `probe_task` is remembered."""
 
-_failures: Counter[str] = Counter()
-_counter = 0
+_counts = itertools.count(1)
+
+_FAILURES = {"retryable": RetryableError, "permanent": PermanentError, "unknown": RuntimeError}
 
 
 @task("echo_task")
@@ -76,9 +77,7 @@ async def always_fail_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
 @task("counter_task")
 async def counter_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
     """Count the tasks of this type that this process has executed."""
-    global _counter
-    _counter += 1
-    return {"count": _counter}
+    return {"count": next(_counts)}
 
 
 @task("probe_task")
@@ -148,12 +147,8 @@ async def _do(step: dict[str, Any]) -> None:
             ctypes.PyDLL(None).usleep(int(ms * 1000))
         case {"block": ms}:
             time.sleep(ms / 1000)
-        case {"fail": "retryable"}:
-            raise RetryableError("a retryable failure was asked for")
-        case {"fail": "permanent"}:
-            raise PermanentError("a permanent failure was asked for")
-        case {"fail": "unknown"}:
-            raise RuntimeError("an unknown failure was asked for")
+        case {"fail": kind}:
+            raise _FAILURES[kind](f"a failure of the kind {kind} was asked for")
         case {"exit": code}:
             os._exit(code)
         case {"kill": True}:
