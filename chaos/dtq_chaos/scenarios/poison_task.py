@@ -37,5 +37,5 @@ SCENARIO = Scenario(
     "poison_task",
     "A task kills its worker every time it runs; it ends as a dead letter, its 20 neighbours "
     "succeed.",
-    ("DLV-01", "DLV-11", "DLQ-01", "DLQ-04", "RETRY-01"),
+    ("DLV-01", "DLV-11", "DLV-31", "DLQ-01", "DLQ-04", "RETRY-01"),
     _plan, _set_up, (worker_killed_itself(times=MAX_ATTEMPTS),), _afterwards, needs=("retry",))

@@ -24,7 +24,8 @@ from dtq_conformance.target import (
 )
 
 CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
-                     "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema"})
+                     "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema",
+                     "workers", "broker-trouble"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 
