@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psutil
+from dtq_conformance.broker import free_port
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference.states import TERMINAL
@@ -40,6 +44,36 @@ def start_worker(lab: Lab, engine: Engine, worker_id: str = "", *, concurrency: 
              limit_s=LIMIT_S)
     assert process.alive, process.log.read_text()
     return process
+
+
+@contextmanager
+def served_api(lab: Lab, engine: Engine) -> Iterator[httpx.Client]:
+    """A client of the API, which is a process of its own."""
+    held, port = free_port()
+    process = lab.start(
+        f"api-{next(_numbers)}", [
+            sys.executable, "-c",
+            "from dtq_reference import api, settings; api.run(settings.load())"],
+        role="api", environment={
+            "DTQ_REDIS_URL": engine.settings.redis_url, "DTQ_KEY_PREFIX": engine.keys.prefix,
+            "DTQ_API_PORT": str(port)})
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=LIMIT_S) as client:
+        wait_for(lambda: status_of(client, "/health") == 200 or not process.alive,
+                 reason="the API to be served", limit_s=LIMIT_S)
+        yield client
+    assert process.alive, process.log.read_text()
+    process.terminate()
+    process.wait(LIMIT_S)
+    if held is not None:
+        held.close()
+
+
+def status_of(client: httpx.Client, path: str) -> int:
+    """The HTTP status of a GET; 0 when nobody answers."""
+    try:
+        return client.get(path).status_code
+    except httpx.TransportError:
+        return 0
 
 
 def says(process: LabProcess, words: str) -> bool:

@@ -7,24 +7,27 @@ How long that took is printed, and not judged but for a bound on waiting; the pr
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
-from dtq_conformance.broker import free_port
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference.errors import BrokerUnreachable, DtqError
 
 from tests.reference import troubles
 from tests.reference.engine import Engine
-from tests.reference.processes import says, start_worker, wait_for_status
+from tests.reference.processes import (
+    says,
+    served_api,
+    start_worker,
+    status_of,
+    wait_for_status,
+)
 from tests.reference.relay import relay_to
 from tests.reference.troubles import Site, Trouble
 
@@ -78,34 +81,23 @@ def site(request: pytest.FixtureRequest, tmp_path: Path,
         yield Site(lab, engine, relay)
 
 
+def through(site: Site) -> Engine:
+    """The installation as who speaks through the relay sees it."""
+    return Engine(f"redis://127.0.0.1:{site.relay.port}", PREFIX)
+
+
 @pytest.fixture
 def worker(site: Site) -> LabProcess:
     """A worker of two slots, whose leases outlast every trouble."""
-    with closing(Engine(f"redis://127.0.0.1:{site.relay.port}", PREFIX)) as through:
-        return start_worker(site.lab, through, "tough", concurrency=2, visibility_timeout_s=60)
+    with closing(through(site)) as engine:
+        return start_worker(site.lab, engine, "tough", concurrency=2, visibility_timeout_s=60)
 
 
 @pytest.fixture
 def ready(site: Site) -> Iterator[Callable[[], int]]:
     """What the API's /ready answers: 200, or 503 and why."""
-    held, port = free_port()
-    process = site.lab.start("api", [
-        sys.executable, "-c", "from dtq_reference import api, settings; api.run(settings.load())"],
-        role="api", environment={"DTQ_REDIS_URL": f"redis://127.0.0.1:{site.relay.port}",
-                                 "DTQ_KEY_PREFIX": PREFIX, "DTQ_API_PORT": str(port)})
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
-
-        def status() -> int:
-            assert process.alive, process.log.read_text()
-            with suppress(httpx.TransportError):
-                return client.get("/ready").status_code
-            return 0
-
-        wait_for(lambda: status() != 0, reason="the API to be served", limit_s=LIMIT_S)
-        yield status
-        assert process.alive, process.log.read_text()
-    if held is not None:
-        held.close()
+    with closing(through(site)) as engine, served_api(site.lab, engine) as client:
+        yield lambda: status_of(client, "/ready")
 
 
 def submit_at_once(engine: Engine) -> str | None:

@@ -29,11 +29,12 @@ from redis.crc import key_slot
 
 from tests.reference.clusters import LIMIT_S, Cluster, Node, running_cluster
 from tests.reference.engine import Engine, succeeded
-from tests.reference.processes import start_worker, wait_for_status
+from tests.reference.processes import served_api, start_worker, status_of, wait_for_status
 
 FOLLOWED = "{orders}:"
 OTHER = "{invoices}:"
 ANY = "{any}:"
+EVENTFUL = "{eventful}:"
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +73,8 @@ def test_the_url_of_one_server_has_no_slot_and_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize(("url", "prefix", "reason"), [
     ("redis+cluster://h", "dtq:", r"DTQ_KEY_PREFIX is 'dtq:'.*hash tag"),
-    ("redis+cluster://h:x", "{a}:", r"DTQ_REDIS_URL.*[Pp]ort"),
-    ("redis+cluster://h,h:x", "{a}:", r"DTQ_REDIS_URL.*[Pp]ort")])
+    ("redis+cluster://h:x", "{a}:", "DTQ_REDIS_URL is malformed"),
+    ("redis+cluster://h,h:x", "{a}:", "DTQ_REDIS_URL is malformed")])
 def test_a_cluster_that_cannot_be_used_is_refused_at_the_start(
         url: str, prefix: str, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
@@ -102,7 +103,8 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
         lab: Lab, tmp_path: Path) -> None:
     until = tmp_path / "until"
     with running_cluster(lab, tmp_path / "cluster", followed=FOLLOWED) as cluster, \
-            closing(Engine(cluster.url, FOLLOWED)) as engine:
+            closing(Engine(cluster.url, FOLLOWED)) as engine, \
+            served_api(lab, engine) as api:
         worker = start_worker(lab, engine, "clustered", concurrency=2, visibility_timeout_s=20)
         assert wait_for_status(engine, engine.submit()).status == "succeeded"
         kept = [engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
@@ -110,14 +112,20 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
         for task_id in kept[:2]:
             wait_for_status(engine, task_id, "running")
         wait_for_replication(cluster)
+        assert status_of(api, "/ready") == 200
         cluster.followed.process.kill()
+        wait_for(lambda: status_of(api, "/ready") == 503, reason="the API to say so",
+                 limit_s=LIMIT_S)
         wait_for(lambda: cluster.replica.ask("INFO", "replication")["role"] == "master",
                  reason="the replica to take over", limit_s=LIMIT_S)
         until.touch()
-        for task_id in [*kept, engine.submit()]:
+        kept.append(api.post("/api/v1/tasks", json={"task_type": "echo_task"}).json()["task_id"])
+        for task_id in kept:
             task = wait_for_status(engine, task_id)
             assert (task.status, task.attempt, task.worker_id) == ("succeeded", 1, "clustered")
         wait_for(lambda: beats(cluster.replica), reason="a heartbeat on the new master",
+                 limit_s=LIMIT_S)
+        wait_for(lambda: status_of(api, "/ready") == 200, reason="the API to be ready",
                  limit_s=LIMIT_S)
         worker.terminate()
         worker.wait(LIMIT_S)
@@ -166,6 +174,18 @@ def test_the_command_line_works_on_a_cluster(cluster: Cluster) -> None:
 
     task_id = str(dtq("submit", "echo_task")["task_id"])
     assert dtq("get", task_id)["status"] == "queued"
+
+
+@pytest.mark.slow
+def test_events_are_heard_on_every_node(cluster: Cluster) -> None:
+    for node in cluster.masters:
+        with closing(Engine(cluster.url, EVENTFUL)) as engine, node.client() as client, \
+                client.pubsub(ignore_subscribe_messages=True) as subscription:
+            subscription.subscribe(engine.keys.events)
+            task_id = engine.submit()
+            event = wait_for(lambda: subscription.get_message(timeout=1), limit_s=LIMIT_S,
+                             reason="an event")
+            assert json.loads(event["data"])["task_id"] == task_id
 
 
 @pytest.mark.slow
