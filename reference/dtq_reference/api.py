@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -76,9 +77,7 @@ class Api:
     async def submit(self, request: Request) -> Response:
         """Submit a task."""
         fields = await self._body(request, 1)
-        key = request.headers.get("idempotency-key")
-        if key is not None and isinstance(fields, dict):
-            fields |= {"idempotency_key": requests.header_text(key)}
+        fields = requests.with_key(fields, request.headers.get("idempotency-key"))
         [answer] = await self._submit([fields])
         if isinstance(answer, DtqError):
             raise answer
@@ -415,10 +414,15 @@ def run(settings: Settings, known_types: frozenset[str] | None = None) -> None:
     logs.configure(settings)
     config = configuration(create_app(settings, known_types), settings, port=settings.api_port)
     server = uvicorn.Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn raises the signal once more when it has stopped: then this hears it, to no effect
+        signal.signal(number, server.handle_exit)
     try:
         listening = config.bind_socket()
     except SystemExit as error:  # uvicorn has logged why
         raise SettingsError(f"DTQ_API_HOST and DTQ_API_PORT: {settings.api_host}:"
                             f"{settings.api_port} cannot be listened on.") from error
-    log.info("serving http://%s:%d", *listening.getsockname()[:2])
+    host, port = listening.getsockname()[:2]
+    log.info("serving http://%s:%d", f"[{host}]" if ":" in host else host, port)
     server.run(sockets=[listening])
+    log.info("the API has stopped")

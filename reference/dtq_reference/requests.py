@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtq_reference.errors import DtqError
 from dtq_reference.openapi import RETRY_AFTER_S, STATUS, Error
-from dtq_reference.task import QueueName
+from dtq_reference.task import IdempotencyKey, QueueName
 
 log = logging.getLogger("dtq.api")
 
@@ -87,10 +87,16 @@ async def read_json(request: Request, *, limit_bytes: int) -> Any:
         raise DtqError("INVALID_TASK", "The body is nested too deep.") from error
 
 
-def header_text(value: str) -> str:
-    """A header's value as UTF-8, as which the body spells it. Raises `DtqError` INVALID_TASK."""
+def with_key(fields: Any, header: str | None) -> Any:
+    """A submission with the key that its header names, UTF-8 as in the body. The header beats the
+    field, which is left where it is unfit, to be refused. Raises `DtqError` INVALID_TASK."""
+    if header is None or not isinstance(fields, dict):
+        return fields
     try:
-        return value.encode("latin-1").decode()
+        msgspec.convert(fields.get("idempotency_key"), IdempotencyKey | None)
+        return fields | {"idempotency_key": header.encode("latin-1").decode()}
+    except msgspec.ValidationError:
+        return fields
     except UnicodeDecodeError as error:
         raise DtqError("INVALID_TASK", "The header Idempotency-Key is not UTF-8.") from error
 

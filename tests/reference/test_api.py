@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 
+import httpx
 import pytest
+from dtq_conformance.lab import Lab, LabProcess
+from dtq_conformance.waiting import wait_for
 from dtq_reference import openapi
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.reference.engine import Engine, failed, succeeded
-from tests.reference.http import TASK_ID, Client, asked, is_refusal
+from tests.reference.http import LIMIT_S, TASK_ID, Client, asked, is_refusal
 
 
 @pytest.fixture
@@ -328,3 +337,46 @@ def test_the_metrics_are_those_of_this_installation(engine: Engine, client: Clie
                  'dtq_redis_operations_total{operation="submit",result="ok"} 2.0',
                  'dtq_queue_depth{queue="default"} 1.0', 'dtq_workers_active 0.0'):
         assert line in lines
+
+
+# As a process -----------------------------------------------------------------------------------
+
+def start(lab: Lab, engine: Engine, name: str, **settings: object) -> LabProcess:
+    """`api.run` in a process of its own, once it has said where it serves or why it does not."""
+    code = "from dtq_reference import api, settings; api.run(settings.load())"
+    process = lab.start(name, [sys.executable, "-c", code], role="api", environment={
+        "DTQ_REDIS_URL": engine.settings.redis_url, "DTQ_KEY_PREFIX": engine.keys.prefix,
+        **{f"DTQ_{field.upper()}": str(value) for field, value in settings.items()}})
+    wait_for(lambda: "serving http" in process.log.read_text() or not process.alive,
+             reason="the API to serve", limit_s=LIMIT_S)
+    return process
+
+
+def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> None:
+    process = start(lab, engine, "api-1", api_port=0, log_json=True)
+    lines = [json.loads(line) for line in process.log.read_text().splitlines()]
+    [url] = [line["message"].removeprefix("serving ") for line in lines
+             if line["message"].startswith("serving ")]
+    wait_for(lambda: reaches(url), reason="the API to answer", limit_s=LIMIT_S)
+    with connect(f"ws{url[4:]}/ws/events") as connection:
+        process.terminate()
+        process.wait(LIMIT_S)
+        with pytest.raises(ConnectionClosed):
+            while True:
+                connection.recv(timeout=LIMIT_S)
+    assert process.exit_code == 0
+    assert "Traceback" not in process.log.read_text()
+
+
+def reaches(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_a_process_without_a_port_says_so(lab: Lab, engine: Engine) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        process = start(lab, engine, "api-2", api_port=other.getsockname()[1])
+        process.wait(LIMIT_S)
+    assert "SettingsError: DTQ_API_HOST and DTQ_API_PORT" in process.log.read_text()

@@ -119,10 +119,11 @@ def test_a_waiting_client_is_woken() -> None:
 def test_one_slow_client_costs_the_others_nothing() -> None:
     fanout = Fanout(None, "channel")
     slow, quick = fanout.join(), fanout.join()
-    for number in range(2 * MAILBOX_SIZE):
-        fanout.spread(msgspec.json.encode({"type": "TASK_STARTED", "n": number}))
-        assert asyncio.run(quick.next()) is not None
-    assert (slow.dropped, quick.dropped) == (MAILBOX_SIZE, 0)
+    for half in range(2):
+        for number in range(MAILBOX_SIZE):
+            fanout.spread(msgspec.json.encode({"type": "TASK_STARTED", "n": number}))
+        assert len(hands_out(quick)) == MAILBOX_SIZE
+        assert (slow.dropped, quick.dropped) == (half * MAILBOX_SIZE, 0)
     fanout.leave(slow)
     fanout.spread(b'{"type":"TASK_SUCCEEDED"}')
     assert slow.dropped == MAILBOX_SIZE
@@ -225,7 +226,7 @@ def test_a_client_that_never_reads_is_told_to_come_back(engine: Engine, address:
     """What the kernel's buffers hold is not counted: events are sent until the mailbox is full."""
     large = json.dumps({"type": "TASK_SUCCEEDED", "padding": "x" * 20_000})
     with client(engine, address) as slow, client(engine, address) as quick:
-        for _ in range(40):
+        for _ in range(20):
             for _number in range(100):
                 engine.redis.publish(engine.keys.events, large)
             events(quick, 100)

@@ -55,11 +55,15 @@ def draw(engine: Engine, address: str, *, examples: int) -> None:
 
 
 def ask(operation: APIOperation, mode: GenerationMode, address: str, examples: int) -> None:
+    checks = list(CHECKS)
+    if operation.path.endswith("/batch"):  # what is unfit in it is refused item by item
+        checks.remove(negative_data_rejection)
+
     @settings(max_examples=examples, deadline=None, database=None,
               suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(generation_mode=mode))
     def answers_as_documented(case: schemathesis.Case) -> None:
-        case.validate_response(case.call(base_url=address, timeout=20), checks=CHECKS)
+        case.validate_response(case.call(base_url=address, timeout=20), checks=checks)
 
     answers_as_documented()
 

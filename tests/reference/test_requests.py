@@ -188,7 +188,12 @@ def test_a_label_is_a_queues_name_or_empty(fields: Any, queue: str) -> None:
     assert requests.queue_of(fields) == queue
 
 
-def test_a_header_is_read_as_utf_8() -> None:
-    assert requests.header_text("ü".encode().decode("latin-1")) == "ü"
+def test_a_header_beats_the_field_unless_that_is_unfit() -> None:
+    assert requests.with_key({"a": 1}, None) == {"a": 1}
+    assert requests.with_key({"a": 1}, "k") == {"a": 1, "idempotency_key": "k"}
+    assert requests.with_key({"idempotency_key": "f"}, "k") == {"idempotency_key": "k"}
+    assert requests.with_key({"idempotency_key": ""}, "k") == {"idempotency_key": ""}
+    assert requests.with_key([], "k") == []
+    assert requests.with_key({}, "ü".encode().decode("latin-1")) == {"idempotency_key": "ü"}
     with pytest.raises(DtqError, match="not UTF-8"):
-        requests.header_text("\xff")
+        requests.with_key({}, "\xff")
