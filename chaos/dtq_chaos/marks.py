@@ -14,7 +14,7 @@ from dtq_conformance.history import Fault, History, Mark
 ReadMark = Callable[[History], Mark]
 
 
-def bites(history: History, fault: str) -> list[Fault]:
+def bites_of(history: History, fault: str) -> list[Fault]:
     """The records that this kind of fault bit."""
     return [record for record in history.of(Fault)
             if record.fault == fault and record.phase == "bit"]
@@ -28,7 +28,7 @@ def killed_mid_handler(*, times: int = 1) -> ReadMark:
     """At each of `times` kills the victim had a start without an end."""
 
     def read(history: History) -> Mark:
-        open_ = [bite.detail["open"] for bite in bites(history, "kill_worker")]
+        open_ = [bite.detail["open"] for bite in bites_of(history, "kill_worker")]
         held = len(open_) == times and all(open_)
         return _mark("killed_mid_handler", held,
                      f"{sum(map(bool, open_))} of {times} kills struck a worker whose handler had "
@@ -41,7 +41,7 @@ def same_task(*, times: int) -> ReadMark:
     """All kills struck holders of one task."""
 
     def read(history: History) -> Mark:
-        open_ = [set(bite.detail["open"]) for bite in bites(history, "kill_worker")]
+        open_ = [set(bite.detail["open"]) for bite in bites_of(history, "kill_worker")]
         common = set.intersection(*open_) if open_ else set()
         return _mark("same_task", len(open_) == times and bool(common),
                      f"{len(open_)} kills struck the holder of the same task.",
@@ -55,7 +55,7 @@ def hands_full() -> ReadMark:
 
     def read(history: History) -> Mark:
         seen = [(len(bite.detail["in_hand"]), bite.detail["concurrency"])
-                for bite in bites(history, "kill_worker")]
+                for bite in bites_of(history, "kill_worker")]
         held = bool(seen) and all(count == concurrency for count, concurrency in seen)
         told = ", ".join(f"{count} of {concurrency}" for count, concurrency in seen) or "nothing"
         return _mark("hands_full", held, f"The broker showed {told} in the killed worker's hands.",
@@ -68,7 +68,7 @@ def zombie() -> ReadMark:
     """The stopped holder wrote its end after the new holder had written its own."""
 
     def read(history: History) -> Mark:
-        for bite in bites(history, "stop_worker"):
+        for bite in bites_of(history, "stop_worker"):
             for task_id in bite.detail["open"]:
                 executions = history.executions.get(task_id, [])
                 old = [e.end_ns for e in executions if e.pid in bite.pids and e.end_ns]
@@ -86,7 +86,7 @@ def terminated_mid_handler() -> ReadMark:
     """At the SIGTERM the victim had a start without an end."""
 
     def read(history: History) -> Mark:
-        open_ = [bite.detail["open"] for bite in bites(history, "terminate_worker")]
+        open_ = [bite.detail["open"] for bite in bites_of(history, "terminate_worker")]
         return _mark("terminated_mid_handler", bool(open_) and all(open_),
                      f"{sum(map(len, open_))} handlers were running when the worker was asked to "
                      "stop.", open=open_)
@@ -98,7 +98,7 @@ def beyond_drain_limit() -> ReadMark:
     """The victim exited while a handler that was running at the SIGTERM had not ended."""
 
     def read(history: History) -> Mark:
-        left = [task_id for bite in bites(history, "terminate_worker")
+        left = [task_id for bite in bites_of(history, "terminate_worker")
                 for task_id in bite.detail["open"]
                 for execution in history.executions.get(task_id, [])
                 if execution.pid in bite.pids and execution.outcome != "ok"]
@@ -114,7 +114,7 @@ def taken_and_not_started(*, count: int) -> ReadMark:
 
     def read(history: History) -> Mark:
         seen = [(len(bite.detail["in_hand"]), len(bite.detail["unstarted"]))
-                for bite in bites(history, "terminate_worker")]
+                for bite in bites_of(history, "terminate_worker")]
         told = f"{seen[0][0]} in hand, {seen[0][1]} of them not started" if seen else "nothing"
         return _mark("taken_and_not_started", seen == [(count, count)],
                      f"When the worker was asked to stop, the broker showed {told}; "
@@ -142,7 +142,7 @@ def sent_twice(*, of: str) -> ReadMark:
     def read(history: History) -> Mark:
         entries = 1 if of == "submission" else 0
         bites = [bite for record in ("lose_submission_reply", "lose_settlement_reply")
-                 for bite in bites(history, record) if bite.detail["of"] == of]
+                 for bite in bites_of(history, record) if bite.detail["of"] == of]
         held = bool(bites) and all(bite.detail["sent"] >= 2 and bite.detail["entries"] == entries
                                    for bite in bites)
         told = ", ".join(f"{bite.detail['sent']} times, with {bite.detail['entries']} entries "
@@ -157,7 +157,7 @@ def task_deleted() -> ReadMark:
     """The harness removed an accepted task from the server."""
 
     def read(history: History) -> Mark:
-        deleted = [bite.detail["task_id"] for bite in bites(history, "delete_task")]
+        deleted = [bite.detail["task_id"] for bite in bites_of(history, "delete_task")]
         return _mark("task_deleted", bool(deleted) and all(deleted),
                      f"The harness removed {len([d for d in deleted if d])} accepted tasks.",
                      tasks=deleted)
@@ -169,7 +169,7 @@ def all_killed(*, workers: int, unfinished: int) -> ReadMark:
     """`workers` died at one instant, each with work in hand, before `unfinished` tasks were."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "kill_all_workers")]
+        seen = [bite.detail for bite in bites_of(history, "kill_all_workers")]
         hands = [len(each["in_hand"]) for detail in seen for each in detail["hands"]]
         left = sum(detail["entries"] for detail in seen)
         return _mark("all_killed", len(hands) == workers and all(hands) and left >= unfinished,
@@ -216,7 +216,7 @@ def links_delayed(*, links: int) -> ReadMark:
     """A client of the harness's own waited on each link for as long as the delay, less jitter."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "delay_link")]
+        seen = [bite.detail for bite in bites_of(history, "delay_link")]
         slow = [each for each in seen if each["seen_ms"] >= each["latency_ms"] - each["jitter_ms"]]
         told = ", ".join(f"{each['seen_ms']:.0f} ms" for each in seen) or "none"
         return _mark("links_delayed", len(slow) == links,
@@ -247,7 +247,7 @@ def heartbeats_late() -> ReadMark:
 
     def read(history: History) -> Mark:
         interval_ms = history.header.timing.heartbeat_ms
-        seen = [bite.detail for bite in bites(history, "starve_link")]
+        seen = [bite.detail for bite in bites_of(history, "starve_link")]
         gaps = [gap for detail in seen for gap in detail["gaps_ms"][-2:]]
         held = (len(gaps) == 2 and min(gaps) > 1.5 * interval_ms
                 and all(detail["in_hand"] for detail in seen))
@@ -262,7 +262,7 @@ def leader_killed() -> ReadMark:
     """The killed worker held the scheduler's lock, and tasks fell due while it still did."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "kill_leader")]
+        seen = [bite.detail for bite in bites_of(history, "kill_leader")]
         due = [task_id for detail in seen for task_id, due_in_ms in detail["due_in_ms"].items()
                if due_in_ms > 0 and not 0 <= detail["lock_left_ms"] <= due_in_ms]
         held = len(seen) == 1 and seen[0]["worker"] == seen[0]["lock_names"] and len(due) >= 2
@@ -278,7 +278,7 @@ def killed_mid_submission() -> ReadMark:
     """At its death the producer had been answered before, and waited for one answer."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "kill_producer")]
+        seen = [bite.detail for bite in bites_of(history, "kill_producer")]
         held = bool(seen) and all(each["answered"] and each["in_flight"] for each in seen)
         told = ", ".join(f"{each['answered']} answers, waiting for that about task "
                          f"{each['in_flight']}" for each in seen) or "none"

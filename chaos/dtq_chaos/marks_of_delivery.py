@@ -8,7 +8,7 @@ from typing import Any
 
 from dtq_conformance.history import History, Mark
 
-from dtq_chaos.marks import ReadMark, bites
+from dtq_chaos.marks import ReadMark, bites_of
 
 
 def _mark(name: str, held: bool, sentence: str, **evidence: Any) -> Mark:
@@ -20,7 +20,7 @@ def take_reply_lost() -> ReadMark:
     kept under way, can have arrived; the task had not started then."""
 
     def read(history: History) -> Mark:
-        seen = bites(history, "lose_take_reply")
+        seen = bites_of(history, "lose_take_reply")
         held = [bite for bite in seen if bite.detail["underway_ms"] < bite.detail["latency_ms"]
                 and not any(e.start_ns < bite.at_ns - bite.detail["underway_ms"] * 1_000_000
                             for e in history.executions.get(bite.detail["task_id"], []))]
@@ -39,7 +39,7 @@ def group_lost_mid_handler() -> ReadMark:
     def read(history: History) -> Mark:
         running = [[task_id for task_id in spell.detail["in_hand"]
                     if any(e.pid in spell.pids and e.start_ns < spell.from_ns
-                           and (e.end_ns or history.end_ns) > spell.from_ns
+                           and (e.end_ns is None or e.end_ns > spell.from_ns)
                            for e in history.executions.get(task_id, []))]
                    for spell in history.spells
                    if spell.fault == "drop_group" and spell.detail["groups"]]
@@ -55,7 +55,7 @@ def has_a_namesake(*, mid_handler: bool = False, swept: bool = False) -> ReadMar
     handler running then; `swept`: consumers without work were removed after that."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "start_namesake")]
+        seen = [bite.detail for bite in bites_of(history, "start_namesake")]
         held = bool(seen) and all(
             each["before"] != each["now"] and (each["open"] or not mid_handler)
             and (each.get("swept") or not swept) for each in seen)
@@ -71,7 +71,7 @@ def came_back_under_its_id() -> ReadMark:
     """After a worker's death another process started tasks under its id."""
 
     def read(history: History) -> Mark:
-        again = [e.task_id for bite in bites(history, "kill_worker")
+        again = [e.task_id for bite in bites_of(history, "kill_worker")
                  for each in history.executions.values() for e in each
                  if e.worker_id == bite.detail["worker"] and e.pid not in bite.pids
                  and e.start_ns > bite.at_ns]
@@ -88,7 +88,7 @@ def broker_was_away(*, holders: int) -> ReadMark:
 
     def read(history: History) -> Mark:
         lease_ms = history.header.timing.lease_ms
-        seen = [bite.detail for bite in bites(history, "restart_broker")]
+        seen = [bite.detail for bite in bites_of(history, "restart_broker")]
         busy = [sum(map(bool, each["in_hand"].values())) for each in seen]
         kept = [each["entries"] >= sum(map(len, each["in_hand"].values())) for each in seen]
         held = bool(seen) and min(busy) >= holders and all(kept) and all(
@@ -105,7 +105,7 @@ def forged_entry_was_read() -> ReadMark:
     """An entry without a record was taken out of its stream by somebody."""
 
     def read(history: History) -> Mark:
-        seen = [bite.detail for bite in bites(history, "forge_entry")]
+        seen = [bite.detail for bite in bites_of(history, "forge_entry")]
         held = bool(seen) and not any(each["entries"] for each in seen)
         return _mark("forged_entry_was_read", held,
                      f"{len(seen)} entries without a record were added, and "

@@ -148,6 +148,17 @@ def test_a_worker_is_a_process_of_the_lab_and_found_by_its_pid(bench: Bench) -> 
         bench.worker_of(1)
 
 
+def test_a_namesake_has_the_id_of_another_worker_and_a_name_of_its_own(bench: Bench) -> None:
+    first = bench.start_worker()
+    bench.await_witness("start", label="held")
+    second = bench.start_worker(worker_id=first.worker_id)
+    line = bench.await_witness("start", label="held", count=2)
+    assert (line.pid, line.worker_id) == (second.pid, "worker-1")
+    assert (second.name, second.worker_id) == ("worker-2", "worker-1")
+    assert bench.worker_of(line.pid) is second
+    assert bench.worker_of(first.pid) is first
+
+
 def ends_of(bench: Bench, lab: Lab) -> list[tuple[str, int | None, int | None, str]]:
     """Name, exit code, signal and what it was asked, of each worker that has ended."""
     return [(record.name, record.exit_code, record.signal, record.asked)

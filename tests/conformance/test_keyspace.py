@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from dtq_conformance.keyspace import GROUP, KeySpace
+from dtq_conformance.keyspace import GROUP, LEVELS, KeySpace
 
 from tests.conformance.miniature import lab_in
 
@@ -102,3 +102,49 @@ def test_a_task_that_does_not_wait_is_not_deleted(client: redis.Redis, keys: Key
     client.hset("p:task:a", "status", "succeeded")
     assert not keys.delete_task("a")
     assert client.exists("p:task:a")
+
+
+def test_pending_of_is_what_one_process_of_a_worker_has(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b")
+    take(client, "worker-1.old", 1)
+    take(client, "worker-1.new", 1)
+    assert keys.pending_of("worker-1.old") == ["a"]
+    assert keys.pending_of("worker-1.gone") == []
+
+
+def test_the_process_of_a_worker_is_the_one_that_its_hash_names(
+        client: redis.Redis, keys: KeySpace) -> None:
+    assert keys.process_of("worker-1") == ("worker-1.", "")
+    client.hset("p:worker:worker-1", mapping={"incarnation": "0123abcd", "started_at": "17"})
+    assert keys.process_of("worker-1") == ("worker-1.0123abcd", "17")
+
+
+def test_a_consumer_of_nobody_is_there_until_somebody_removes_it(
+        client: redis.Redis, keys: KeySpace) -> None:
+    for level in LEVELS:
+        client.xgroup_create(f"p:stream:default:p{level}", GROUP, id="0", mkstream=True)
+    assert not keys.has_consumer("ghost.1")
+    keys.add_consumer("ghost.1")
+    assert keys.has_consumer("ghost.1")
+    for level in LEVELS:
+        client.xgroup_delconsumer(f"p:stream:default:p{level}", GROUP, "ghost.1")
+    assert not keys.has_consumer("ghost.1")
+
+
+def test_groups_are_dropped_with_what_is_pending_and_the_entries_stay(
+        client: redis.Redis, keys: KeySpace) -> None:
+    assert keys.drop_groups() == 0
+    enqueue(client, "a")
+    take(client, "worker-1.x", 1)
+    assert keys.drop_groups() == 1
+    assert (keys.in_hand("worker-1"), keys.entries_of("a")) == ([], 1)
+
+
+def test_a_forged_entry_is_one_that_a_worker_could_take_and_has_no_record(
+        client: redis.Redis, keys: KeySpace) -> None:
+    keys.forge_entry("a", {"steps": []})
+    ((_, fields),) = client.xrange("p:stream:default:p4")
+    assert (fields[b"task_id"], fields[b"payload"]) == (b"a", b'{"steps": []}')
+    assert keys.entries_of("a") == 1
+    assert not client.exists("p:task:a")

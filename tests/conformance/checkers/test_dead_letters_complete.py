@@ -120,3 +120,31 @@ def test_a_dead_letter_does_not_tell_of_fewer_attempts_than_were_started() -> No
     story = [submit(steps=[{"fail": "retryable"}], max_attempts=2), born(1),
              ran(20, 30, outcome="failed"), ran(60, 70, attempt=2, outcome="failed")]
     assert says(check, *story, dead(attempt=1), letters(letter()))["DLQ-02"] == "violated 1"
+
+
+FORGED = fault("forged", 50, 60, task_id=T)
+
+
+def test_an_entry_without_a_record_is_put_away_as_an_orphan() -> None:
+    assert says(check, FORGED, letters(letter(attempts_made=0, error_class="OrphanEntry"))) == {
+        "DLV-33": "holds 1"}
+    assert says(check, FORGED, letters()) == {"DLV-33": "violated 1"}
+    assert says(check, FORGED, letters(letter(error_class="WorkerLost")))["DLV-33"] == "violated 1"
+    executed = [FORGED, born(1), ran(100, 200), letters(letter(error_class="OrphanEntry"))]
+    assert accuses(check, "DLV-33", *executed) == (
+        f"Task {T} has an entry and no record, and was executed at 100 ms (attempt 1 by worker-1 "
+        "(pid 101)).")
+
+
+def test_an_orphan_that_is_a_known_task_is_a_dead_letter_like_any_other() -> None:
+    assert says(check, submit(), born(1), ran(100, 200), look(),
+                letters(letter(error_class="OrphanEntry")))["DLQ-03"] == "violated 1"
+
+
+def test_a_process_that_ends_after_the_time_limit_of_its_handler_has_not_lost_it() -> None:
+    overdue = [submit(timeout_ms=300, max_attempts=1), born(1), start(100), killed(1, 2000)]
+    ended = [dead(error_class="TimeoutError", max_attempts=1),
+             letters(letter(error_class="TimeoutError"))]
+    assert "DLQ-04" not in says(check, *overdue, *ended)
+    long = [submit(timeout_ms=9000, max_attempts=1), born(1), start(100), killed(1, 2000)]
+    assert says(check, *long, *ended)["DLQ-04"] == "violated 1"

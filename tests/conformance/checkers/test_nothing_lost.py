@@ -163,3 +163,24 @@ def test_a_holder_that_died_after_the_last_look_is_unknown() -> None:
 def test_a_dead_letter_that_the_handler_need_not_have_caused_needs_no_execution() -> None:
     assert says(check, submit(), born(1), dead(error_class="BadSignature")) == {
         "TASK-01": "holds 1", "DLV-01": "holds 1"}
+
+
+HUNG = [submit(timeout_ms=500), submit("e" * 32), born(1, 2), start(100),
+        ran(150, 160, "e" * 32, by=2), look("e" * 32, by=2)]
+"""A handler that never returns, beside a worker that has worked and is idle."""
+
+
+def test_a_handler_that_hangs_loses_its_task_to_a_worker_that_has_room() -> None:
+    assert says(check, *HUNG, ran(3000, 3100, attempt=2, by=2), look(attempt=2, by=2),
+                killed(1, 9000))["DLV-30"] == "holds 1"
+    held = [*HUNG, look(status="running", at=4500)]
+    assert says(check, *held)["DLV-30"] == "violated 1"
+    assert "whose handler hung, and was still 'running' there at 4 500 ms" in accuses(
+        check, "DLV-30", *held)
+
+
+def test_a_handler_that_hangs_is_judged_when_its_last_renewal_is_surely_over() -> None:
+    assert "DLV-30" not in says(check, *HUNG, look(status="running", at=3500))
+    assert "DLV-30" not in says(check, *HUNG, look(status="running", at=4500), stall(500, 1500))
+    busy = [*HUNG, start(200, "e" * 32, attempt=2, by=2), look(status="running", at=4500)]
+    assert "DLV-30" not in says(check, *busy)
