@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 import redis
+from dtq_chaos import fault as fault_module
 from dtq_chaos import toxiproxy
 from dtq_chaos.fault import Stage
 from dtq_chaos.faults import FAULTS
 from dtq_chaos.schedule import Entry, When
 from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.history import Fault, Process
+from dtq_conformance.keyspace import GROUP
 from dtq_conformance.lab import Lab
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -124,6 +126,71 @@ def test_replies_over_a_link_are_lost_until_it_is_mended(
     stage.heal()
     with redis.Redis.from_url(stage.url_of("client")) as client:
         assert client.ping()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not come is not waited for: no worker here talks to the broker."""
+    monkeypatch.setattr(fault_module, "EVENT_LIMIT_S", 0.05)
+
+
+def taken(stage: Stage, task_id: str, consumer: str) -> None:
+    """A task that the broker shows as pending under a consumer's name."""
+    client, prefix = stage.bench.keyspace.client, stage.bench.lab.broker.prefix
+    stream = f"{prefix}stream:default:p5"
+    if not client.exists(stream):
+        client.xgroup_create(stream, GROUP, id="0", mkstream=True)
+    client.xadd(stream, {"task_id": task_id})
+    client.xreadgroup(GROUP, consumer, {stream: ">"}, count=1)
+
+
+def test_groups_are_lost_with_what_was_pending_in_them(
+        stage: Stage, impatient: None) -> None:
+    worker = stage.bench.start_worker()
+    taken(stage, "held", "worker-1.x")
+    bit = strike(stage, "drop_group", worker="worker-1")
+    assert (bit.effect, bit.pids) == ("group_dropped", [worker.pid])
+    assert bit.detail == {"worker": "worker-1", "in_hand": ["held"], "groups": 1,
+                          "held_again": []}
+    assert stage.bench.keyspace.entries_of("held") == 1
+
+
+def test_a_forged_entry_that_nobody_reads_is_told_to_be_left(
+        stage: Stage, impatient: None) -> None:
+    bit = strike(stage, "forge_entry", task_id="forged")
+    assert (bit.effect, bit.pids, bit.detail) == (
+        "forged", [], {"task_id": "forged", "entries": 1})
+
+
+def test_a_namesake_is_another_process_with_the_same_id(
+        stage: Stage, impatient: None) -> None:
+    old = victim(stage)
+    key = f"{stage.bench.lab.broker.prefix}worker:worker-1"
+    stage.bench.keyspace.client.hset(key, mapping={"incarnation": "x", "started_at": "1"})
+    taken(stage, "held", "worker-1.x")
+    taken(stage, "unseen", "worker-1.x")
+    bit = strike(stage, "start_namesake", worker="worker-1", concurrency=3)
+    assert (bit.effect, old.pid in bit.pids) == ("replaced", True)
+    assert (bit.detail["open"], bit.detail["unstarted"]) == (["held"], ["unseen"])
+    assert bit.detail["before"] == bit.detail["now"] == ("worker-1.x", "1")
+    new = stage.bench.workers[-1]
+    assert (new.name, new.worker_id, new.concurrency) == ("worker-2", "worker-1", 3)
+
+
+def test_a_restarted_broker_was_away_and_has_its_data(tmp_path: Path) -> None:
+    with (Lab(tmp_path / "logs", persistence="always") as lab,
+          bench_of(Miniature(), lab) as bench):
+        stage = Stage(bench, FAULTS, target="miniature", with_faults=True)
+        bench.start_worker()
+        taken(stage, "held", "worker-1.x")
+        stage.play([Entry(fault="restart_broker", when=When(event="at_once"),
+                          parameters={"away": 50})])
+        bit = next(record for record in bench.records
+                   if isinstance(record, Fault) and record.phase == "bit")
+        assert (bit.effect, bit.detail["in_hand"], bit.detail["entries"]) == (
+            "broker_restarted", {"worker-1": ["held"]}, 1)
+        assert bit.detail["away_ms"] >= 50
+        assert bench.keyspace.in_hand("worker-1") == ["held"]
 
 
 @pytest.mark.parametrize("name", FAULTS)
