@@ -78,6 +78,11 @@ def find(name: str) -> Registered | None:
     return _registry.get(name)
 
 
+def names() -> frozenset[str]:
+    """The task types that have a handler here."""
+    return frozenset(_registry)
+
+
 def load_modules(names: list[str]) -> None:
     """Import the modules whose handlers a worker offers. Raises `SettingsError`."""
     for name in names:

