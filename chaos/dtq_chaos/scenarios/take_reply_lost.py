@@ -40,4 +40,5 @@ SCENARIO = Scenario(
     "take_reply_lost",
     "The reply to a take is lost; the worker is given the task again, as the same attempt.",
     ("DLV-01", "DLV-05", "DLV-25", "DLV-29", "RETRY-01", "RETRY-02"),
-    _plan, _set_up, (take_reply_lost(),), _afterwards, needs_toxiproxy=True, needs=("redis-schema",))
+    _plan, _set_up, (take_reply_lost(),), _afterwards, needs_toxiproxy=True,
+    needs=("redis-schema",))
