@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from redis.exceptions import ResponseError
 
-from dtq_reference import calls
+from dtq_reference import calls, handlers
 from dtq_reference.calls import Outcome
 from dtq_reference.transport import AsyncTransport
 
@@ -54,6 +55,9 @@ class Settler:
         del self._waiting[: len(batch)]
         for (hold, outcome), state in zip(batch, states, strict=True):
             hands.drop(hold)
+            hands.metrics.settled(hands.identity.worker_id, outcome, state,
+                                  total_s=time.time() - outcome.taken.created_at / 1000)
+            handlers.completed(outcome, state)
             if state == "superseded":
                 log.warning("task %s: attempt %d was superseded, its outcome is dropped",
                             outcome.taken.task_id, outcome.taken.attempt)
