@@ -26,7 +26,9 @@ def kill_with_hands_full(bench: Bench, load: Load, *, start: int) -> None:
     """SIGKILL the worker of the start of this number, its hands full, and start another.
 
     Full means that it has as many tasks in hand as its concurrency, both before it is stopped and
-    while it stands still. Nothing is done if the load ends first.
+    while it stands still, and then is in the middle of one at least: what has ended and waits for
+    its settlement would be executed again, but was not interrupted. Nothing is done if the load
+    ends first.
     """
     def moment() -> Worker | bool:
         starts = bench.witnessed("start")
@@ -54,7 +56,7 @@ def _stop_if_full(bench: Bench, worker: Worker) -> list[str]:
         return []
     worker.process.stop()
     in_hand = _in_hand(bench, worker)
-    if _is_full(worker, in_hand):
+    if _is_full(worker, in_hand) and _executing(bench, worker):
         return in_hand
     worker.process.resume()
     return []
@@ -65,6 +67,11 @@ def _in_hand(bench: Bench, worker: Worker) -> list[str]:
     its handlers have begun and not ended."""
     if bench.has_schema:
         return bench.keyspace.in_hand(worker.name)
+    return _executing(bench, worker)
+
+
+def _executing(bench: Bench, worker: Worker) -> list[str]:
+    """What its handlers have begun and not ended."""
     pids = worker.process.pids()
     lines = [line for line in bench.lab.witness_lines() if line.pid in pids]
     ended = {line.task_id for line in lines if line.event == "end"}
