@@ -87,14 +87,10 @@ class Poller:
                           reap=reap)
         try:
             reply = calls.read_take(await self._transport.call(call))
-        except UNANSWERED as error:
-            log.warning("take: no answer (%s)", error)
-            await asyncio.sleep(random.uniform(0.02, 0.1))
-            return None
-        except ResponseError as error:
+        except (*UNANSWERED, ResponseError) as error:
             log.warning("take: %s", error)
             await asyncio.sleep(random.uniform(0.02, 0.1))
-            await self._register(again=True)
+            await self._register(again=True)  # with backoff, however long that takes
             return None
         if reap and reply.last_ids:  # all levels were looked at, not only the full ones
             self._next_reap = sent + hands.settings.reap_interval_s * random.uniform(1 - JITTER, 1)

@@ -4,9 +4,8 @@ redis-py's own retries are off, since they send again behind one's back. What is
 decided here: `call` sends once, `call_again` until there is an answer or the time is up. What a
 failure means, and whether to go on, is pure (`fate_of`, `Patience`) and the same in both shells.
 
-A connection that was refused because the server is not (or no longer) the one to ask is closed, so
-that the next one looks anew: at the name of the host, or in a cluster for the slot's master. After
-an answer was lost, no connection that is older than that is trusted.
+After an answer was lost, or a refusal that sends elsewhere, no connection that is older than that
+is trusted: a new one looks anew at the name of the host, or in a cluster for the slot's master.
 """
 
 from __future__ import annotations
@@ -70,9 +69,10 @@ class NotConnected(ConnectionError):
 
 
 class _Trust:
-    """When this process last lost an answer. A connection from before that may be half-open: it is
-    made anew instead of waiting for another time limit. Not so one that is subscribed, since it
-    would miss what comes meanwhile and nobody would know; whoever listens there sees to it."""
+    """When this process last lost an answer or was sent elsewhere. A connection from before that
+    may be half-open, or lead to the wrong server: it is made anew instead of waiting for another
+    time limit. Not so one that is subscribed, since it would miss what comes meanwhile and nobody
+    would know; whoever listens there sees to it."""
 
     lost_at = 0.0
 
@@ -164,11 +164,8 @@ class _Finding:
     def read_response(self: Any, *args: Any, **options: Any) -> Any:
         try:
             return self._base.read_response(self, *args, **options)
-        except UNANSWERED:
+        except (*UNANSWERED, *ELSEWHERE):
             _trust.lose()
-            raise
-        except ELSEWHERE:
-            self.disconnect()
             raise
 
     def _find(self: Any, slot: Slot) -> tuple[str, int]:
@@ -211,11 +208,8 @@ class _AsyncFinding:
     async def read_response(self: Any, *args: Any, **options: Any) -> Any:
         try:
             return await self._base.read_response(self, *args, **options)
-        except UNANSWERED:
+        except (*UNANSWERED, *ELSEWHERE):
             _trust.lose()
-            raise
-        except ELSEWHERE:
-            await self.disconnect()
             raise
 
     async def _find(self: Any, slot: Slot) -> tuple[str, int]:
