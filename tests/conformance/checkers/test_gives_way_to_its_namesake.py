@@ -1,5 +1,4 @@
-"""gives_way_to_its_namesake: a process that was replaced under its id takes nothing more, and exits.
-"""
+"""gives_way_to_its_namesake: a process that was replaced under its id takes nothing and exits."""
 
 from __future__ import annotations
 

@@ -19,5 +19,6 @@ DEFECT = Defect(
     "keeps_its_name",
     "Reads under its worker id alone: a process has the name of the one that had the id before.",
     caught_by=("attempts_bounded", "one_holder_at_a_time"),
-    also=("dead_letters_complete", "drained_on_stop", "duplicates_justified", "nothing_lost"),
+    also=("capacity_respected", "dead_letters_complete", "drained_on_stop",
+          "duplicates_justified", "gives_way_to_its_namesake", "nothing_lost"),
     put_in=_put_in)
