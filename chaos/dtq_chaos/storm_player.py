@@ -44,8 +44,9 @@ def play(stage: Stage, schedule: Schedule) -> None:
         asking = [pool.submit(player.ask_all, number) for number in range(ASKERS)]
         try:
             player.strike_all()
-        finally:
-            player.over.set()
+        except BaseException:
+            player.given_up.set()
+            raise
         for each in asking:
             each.result()
 
@@ -64,7 +65,7 @@ class _Player:
     """One storm under way."""
 
     def __init__(self, stage: Stage, schedule: Schedule) -> None:
-        self.over = threading.Event()
+        self.given_up = threading.Event()
         self._stage, self._bench = stage, stage.bench
         self._asks = [ask for ask in schedule.asks if ask.ask in ASKS]
         self._places: dict[int, Worker] = {}
@@ -88,13 +89,9 @@ class _Player:
         client = self._bench.open_target(self._stage.url_of(CLIENT))
         with contextlib.closing(client):
             for ask in self._asks[asker::ASKERS]:
-                if not self._wait_until(ask.at_ms):
-                    ASKS[ask.ask](self._bench, client, ask)
-
-    def _wait_until(self, at_ms: int) -> bool:
-        """Wait for an instant; True if the storm was given up before."""
-        left_s = at_ms / 1000 - self._elapsed_ms() / 1000
-        return left_s > 0 and self.over.wait(left_s)
+                if self.given_up.wait(max(0, ask.at_ms - self._elapsed_ms()) / 1000):
+                    return
+                ASKS[ask.ask](self._bench, client, ask)
 
     def _elapsed_ms(self) -> int:
         return (time.monotonic_ns() - self._began_ns) // 1_000_000
@@ -110,7 +107,7 @@ class _Player:
             if self._to_do and self._to_do[0][0] <= self._elapsed_ms():
                 heapq.heappop(self._to_do)[2]()
             else:
-                self.over.wait(0.005)
+                self.given_up.wait(0.005)
 
     def _at(self, at_ms: int, what: Callable[[], None]) -> None:
         self._numbers += 1

@@ -31,7 +31,8 @@ lab's hearing of the exit. It is far below any drain limit that would hide a wor
 
 SIGNAL_ALLOWANCE_MS = 250
 """A signal is sent before it is handled: a start within this time after it was already on its
-way. And an execution whose planned end is this close to the drain limit can go either way."""
+way, and one within it before may have come after the look at its hands. And an execution whose
+planned end is this close to the drain limit can go either way."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,8 @@ def _finishes_or_lets_go(history: History, ledger: Ledger, stop: Stop,
         history.stalls, execution.start_ns, limit_ns)
     request = evidence.request_of(history, execution.task_id)
     planned_ms = plan.duration_ms(request, execution.attempt) if request else None
+    if planned_ms is not None and planned_ms > request.get("timeout_ms", planned_ms):
+        planned_ms = None  # its time limit comes first
     planned_ns = None if planned_ms is None else execution.start_ns + planned_ms * MS
     if plan.ending(request, execution.attempt) == "dies":
         return
@@ -201,6 +204,8 @@ def _is_recorded(history: History, ledger: Ledger, stop: Stop, execution: Execut
     befallen = befell(history, execution, again[0].start_ns) if again else None
     if befallen is not None and befallen.cause != "died":
         return  # its exit is what it was asked for; anything else may have lost the record
+    if _was_out_of_reach(history, stop, execution):
+        return
     ledger.judged("STOP-02")
     look = evidence.last_look(history, task_id)
     if again:
@@ -211,6 +216,16 @@ def _is_recorded(history: History, ledger: Ledger, stop: Stop, execution: Execut
         ledger.violated("STOP-02", task_id, f"{finished}, but did not record it: it is "
                         f"{look.answer.get('status')!r} {at(history, look.answered_ns)}.",
                         execution=evidence.data(execution), answer=look.answer)
+
+
+def _was_out_of_reach(history: History, stop: Stop, execution: Execution) -> bool:
+    """Whether the broker was away, or cut off, between the end of the handler and the exit: then
+    it could not be told, and a worker waits for it no longer than its drain limit."""
+    exit_ns = history.end_ns if stop.life.exit_ns is None else stop.life.exit_ns
+    return any(spell.from_ns <= exit_ns and (spell.to_ns or exit_ns) >= (execution.end_ns or 0)
+               and (spell.effect in ("broker_away", "broker_restarted")
+                    or (spell.effect in ("cut", "reply_lost") and execution.pid in spell.pids))
+               for spell in history.spells)
 
 
 def _is_redelivered(history: History, ledger: Ledger, stop: Stop, execution: Execution) -> None:
@@ -250,7 +265,7 @@ def _is_redelivered(history: History, ledger: Ledger, stop: Stop, execution: Exe
 def _gives_back(history: History, ledger: Ledger, stop: Stop, task_id: str) -> None:
     executions = history.executions.get(task_id, [])
     mine = [e for e in executions if evidence.life(history, e) == stop.life
-            and e.start_ns > stop.at_ns]
+            and e.start_ns > stop.at_ns - SIGNAL_ALLOWANCE_MS * MS]
     if mine or _killed(history, stop.life):
         return
     before = max((e.attempt for e in executions if e.start_ns <= stop.at_ns), default=0)

@@ -97,6 +97,25 @@ def test_what_was_finished_is_recorded() -> None:
         "broker_away", 1300, 1900, number=1))
 
 
+def test_what_could_not_be_recorded_because_the_broker_was_out_of_reach_is_not_judged() -> None:
+    again = [*SHORT, end(1400), ran(5200, 5300, attempt=2, by=2), look(attempt=2, by=2)]
+    for effect in ("broker_restarted", "cut", "reply_lost"):
+        worker = None if effect == "broker_restarted" else 1
+        during = fault(effect, 1390, 4100, worker=worker, number=1)  # type: ignore[arg-type]
+        before = fault(effect, 1100, 1300, worker=worker, number=1)  # type: ignore[arg-type]
+        assert "STOP-02" not in says(check, *again, during), effect
+        if effect == "broker_restarted":
+            assert says(check, *again, before)["STOP-02"] == "violated 1"
+    assert says(check, *again, fault("cut", 1390, 4100, worker=2, number=1))[
+        "STOP-02"] == "violated 1"
+
+
+def test_what_its_time_limit_ended_was_not_let_go() -> None:
+    limited = [submit(steps=[{"sleep": 500}], timeout_ms=200), *SHORT[1:],
+               end(1100, outcome="cancelled"), ran(1300, 1800, attempt=2, by=2)]
+    assert "STOP-02" not in says(check, *limited, look(attempt=2, by=2))
+
+
 def test_what_was_taken_and_not_started_is_given_back_with_its_attempt_unspent() -> None:
     stop = [submit(), *STOP, exits(1100)]
     assert says(check, *stop, ran(1300, 1400, by=2), look(by=2)) == {
@@ -116,8 +135,9 @@ def test_a_task_that_failed_before_is_given_back_under_its_own_number() -> None:
 
 
 def test_what_the_stopping_worker_starts_after_all_is_not_to_be_given_back() -> None:
-    assert says(check, submit(), *STOP, exits(2000), ran(1100, 1200), look()) == {
-        "STOP-01": "holds 1", "STOP-02": "holds 1"}
+    for began in (1100, 990):  # the second one after the look at its hands
+        assert says(check, submit(), *STOP, exits(2000), ran(began, 1200), look()) == {
+            "STOP-01": "holds 1", "STOP-02": "holds 1"}
 
 
 def test_what_cannot_be_finished_is_redelivered() -> None:
