@@ -5,7 +5,9 @@ A reader of the contract builds from its tables; here each is compared with what
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -13,7 +15,7 @@ import pytest
 from dtq_conformance.clauses import read_page, read_table
 from dtq_conformance.key_table import KEY_TABLE
 from dtq_conformance.states import REQUEUE, TRANSITIONS
-from dtq_reference import states
+from dtq_reference import cli, states
 from dtq_reference.api import create_app
 from dtq_reference.events import EVENT_TYPES
 from dtq_reference.keys import Keys
@@ -140,7 +142,36 @@ def test_the_codes_are_those_of_the_table_with_their_statuses() -> None:
     assert {code: int(status) for code, status, _ in read_table(PAGE, "code")} == STATUS
 
 
-def test_the_routes_are_those_of_the_table() -> None:
+def test_the_routes_are_those_of_the_table_with_the_statuses_of_success() -> None:
     document = create_app(load({})).openapi()
-    assert {f"{method.upper()} {path}" for path, methods in document["paths"].items()
-            for method in methods} == {row[0] for row in read_table(PAGE, "route")}
+    routes = {f"{method.upper()} {path}": {int(status) for status in told["responses"]
+                                           if status.startswith("2")}
+              for path, methods in document["paths"].items() for method, told in methods.items()}
+    assert routes == {route: {int(word) for word in status.split(", ")}
+                      for route, status, _ in read_table(PAGE, "route")}
+
+
+def commands(parser: argparse.ArgumentParser,
+             name: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command that has none below it, with its parser."""
+    below = [action for action in parser._actions
+             if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield name, parser
+    for action in below:
+        for word, each in action.choices.items():
+            yield from commands(each, f"{name} {word}")
+
+
+def arguments_of(parser: argparse.ArgumentParser) -> set[str]:
+    """A command's arguments as the table shows them: TASK_ID, [PAYLOAD], --yes."""
+    actions = [action for action in parser._actions if action.dest != "help"]
+    return {action.option_strings[0] if action.option_strings
+            else f"[{action.dest.upper()}]" if action.nargs == "?" else action.dest.upper()
+            for action in actions}
+
+
+def test_the_commands_are_those_of_the_table_with_their_arguments() -> None:
+    assert {command: set(arguments.replace("`", "").split())
+            for command, arguments, _ in read_table(PAGE, "command")} == {
+        name: arguments_of(parser) for name, parser in commands(cli._parser(), "dtq")}
