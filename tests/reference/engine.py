@@ -149,6 +149,14 @@ class Engine:
                 self.redis.xclaim(stream, GROUP, pending["consumer"], 0, [pending["message_id"]],
                                   idle=LONG_AGO_MS, justid=True)
 
+    def renew_leases(self) -> None:
+        """Let no lease end by the time that the test itself takes; those that ended stay ended."""
+        for stream in self.keys.streams("default"):
+            for pending in self.redis.xpending_range(stream, GROUP, "-", "+", 1000):
+                if pending["time_since_delivered"] < LONG_AGO_MS:
+                    self.redis.xclaim(stream, GROUP, pending["consumer"], 0,
+                                      [pending["message_id"]], idle=0, justid=True)
+
     def make_due(self, *task_ids: str) -> None:
         """Let the appointments of these tasks lie in the past, in this order."""
         for place, task_id in enumerate(task_ids, start=1):
@@ -265,33 +273,54 @@ class Engine:
         and delivery count, scores, and whether a key expires; only what OF_THE_MOMENT names is
         left out, and for how long an entry has been idle. Without `notes` also what a task's hash
         says of superseded attempts."""
-        return {key.decode(): (self._content(key, notes=notes), self.redis.ttl(key) >= 0)
-                for key in sorted(self.redis.scan_iter(f"{self.keys.prefix}*", count=1000))}
+        keys = sorted(self.redis.scan_iter(f"{self.keys.prefix}*", count=1000))
+        kinds, expiries = self._of_each("type", keys), self._of_each("ttl", keys)
+        found: dict[str, Any] = {}
+        for kind in set(kinds) - {b"none"}:  # none: it has expired by now
+            of_kind = [key for key, its in zip(keys, kinds, strict=True) if its == kind]
+            found |= zip(of_kind, self._contents(kind, of_kind, notes=notes), strict=True)
+        return {key.decode(): (found[key], expiry >= 0)
+                for key, expiry in zip(keys, expiries, strict=True) if key in found}
 
-    def _content(self, key: bytes, *, notes: bool) -> Any:
-        match self.redis.type(key):
+    def _of_each(self, command: str, keys: Iterable[bytes], *arguments: Any,
+                 **options: Any) -> list[Any]:
+        """What a command answers for each key, in one round trip."""
+        pipeline = self.redis.pipeline(transaction=False)
+        for key in keys:
+            getattr(pipeline, command)(key, *arguments, **options)
+        answers: list[Any] = pipeline.execute()
+        return answers
+
+    def _contents(self, kind: bytes, keys: list[bytes], *, notes: bool) -> list[Any]:
+        match kind:
             case b"hash":
-                return {name: value for name, value in self.redis.hgetall(key).items()
-                        if name.decode() not in OF_THE_MOMENT
-                        and (notes or not name.startswith(b"superseded:"))}
+                return [{name: value for name, value in fields.items()
+                         if name.decode() not in OF_THE_MOMENT
+                         and (notes or not name.startswith(b"superseded:"))}
+                        for fields in self._of_each("hgetall", keys)]
             case b"set":
-                return self.redis.smembers(key)
+                return self._of_each("smembers", keys)
             case b"zset":
-                return self.redis.zrange(key, 0, -1, withscores=True)
+                return self._of_each("zrange", keys, 0, -1, withscores=True)
             case b"string":
-                return self.redis.get(key)
+                return self._of_each("get", keys)
             case b"stream":
-                return (self.redis.xrange(key), [self._group(key, group)
-                                                 for group in self.redis.xinfo_groups(key)])
-        raise AssertionError(f"{key!r} is a {self.redis.type(key)!r}, which no part of the engine "
-                             "writes")
+                return list(zip(self._of_each("xrange", keys), self._groups(keys), strict=True))
+        raise AssertionError(f"{keys} are of the kind {kind!r}, which no part of the engine writes")
 
-    def _group(self, key: bytes, group: dict[str, Any]) -> Any:
-        pending = self.redis.xpending_range(key, group["name"], "-", "+", 10_000)
-        return (group["name"], group["last-delivered-id"],
-                {consumer["name"] for consumer in self.redis.xinfo_consumers(key, group["name"])},
-                [(entry["message_id"], entry["consumer"], entry["times_delivered"])
-                 for entry in pending])
+    def _groups(self, keys: list[bytes]) -> list[Any]:
+        """Of each stream its group, if it has one, with its consumers and pending entries."""
+        groups = self._of_each("xinfo_groups", keys)
+        grouped = [key for key, its in zip(keys, groups, strict=True) if its]
+        consumers = dict(zip(grouped, self._of_each("xinfo_consumers", grouped, GROUP),
+                             strict=True))
+        pending = dict(zip(grouped, self._of_each("xpending_range", grouped, GROUP, "-", "+",
+                                                  10_000), strict=True))
+        return [its and (its[0]["name"], its[0]["last-delivered-id"],
+                         {consumer["name"] for consumer in consumers[key]},
+                         [(entry["message_id"], entry["consumer"], entry["times_delivered"])
+                          for entry in pending[key]])
+                for key, its in zip(keys, groups, strict=True)]
 
 
 class Ear:

@@ -74,6 +74,11 @@ def test_the_list_of_recent_tasks_is_bounded(engine: Engine) -> None:
     assert engine.queue.tasks(limit=1)[0].task_id == task_id
 
 
+def test_the_time_to_live_counts_from_the_acceptance(engine: Engine) -> None:
+    record = engine.record(engine.submit(metadata={"ttl_seconds": 1.5}, delay_ms=1000))
+    assert int(record["expires_at"]) == int(record["created_at"]) + 1500
+
+
 # Idempotency keys -------------------------------------------------------------------------------
 
 def succeeds(engine: Engine, task_id: str) -> None:

@@ -438,11 +438,6 @@ def test_no_attempt_begins_when_the_time_of_a_task_is_over_that_is(
     assert ear.types() == ["TASK_EXPIRED"]
 
 
-def test_the_time_to_live_counts_from_the_acceptance(engine: Engine) -> None:
-    record = engine.record(engine.submit(metadata={"ttl_seconds": 1.5}, delay_ms=1000))
-    assert int(record["expires_at"]) == int(record["created_at"]) + 1500
-
-
 def test_an_attempt_that_began_is_not_interrupted_by_the_time_to_live(engine: Engine) -> None:
     worker = engine.worker()
     task_id = queued(engine)
