@@ -16,16 +16,17 @@ from typing import Annotated, Any
 
 import msgspec
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response, WebSocket
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
+from starlette.routing import WebSocketRoute
 
 from dtq_reference import logs, metrics, openapi, readiness, requests
 from dtq_reference.calls import Actor
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
-from dtq_reference.events import EVENT_TYPES, TRY_AGAIN_LATER, Fanout, Mailbox
+from dtq_reference.events import EVENT_TYPES, Fanout
 from dtq_reference.openapi import describe
 from dtq_reference.operations import Steps, T
 from dtq_reference.queue import AsyncQueue
@@ -46,13 +47,8 @@ AT_ONCE = 64
 ESCAPED = 6
 """JSON may spell one byte as six, and is measured when it is read."""
 
-CLOSE_LIMIT_S = 10.0
-"""How long a client that is let go may take to read the reason."""
-
-BROKER = ("BROKER_UNAVAILABLE", "BROKER_UNREACHABLE")
-KEY = ("UNAUTHENTICATED", "FORBIDDEN", *BROKER)
-SUBMISSION = ("INVALID_TASK", "UNKNOWN_TASK_TYPE", "PAYLOAD_TOO_LARGE", "IDEMPOTENCY_IN_PROGRESS",
-              "QUEUE_FULL", *BROKER)
+BROKER = " BROKER_UNAVAILABLE BROKER_UNREACHABLE"
+KEY: dict[str, Any] = {"has_key": True}
 
 Limit = Annotated[int, Query(ge=1, le=10_000)]
 Status = Annotated[str | None, Query(pattern=f"^({'|'.join(TRANSITIONS)})$")]
@@ -166,7 +162,7 @@ class Api:
         task = await self._do("get", self.operations.get(task_id))
         if task is not None:
             self.metrics.finished(task.queue, task.task_type, "cancelled")
-        return _json(202, openapi.Changed(task_id, "cancelled"))
+        return _json(202, openapi.Accepted(task_id, "cancelled"))
 
     # Queues and workers ---------------------------------------------------------------------
 
@@ -210,12 +206,12 @@ class Api:
     async def requeue_dead_letter(self, task_id: str, request: Request) -> Response:
         """Give a dead-lettered task a new life."""
         await self._do("requeue", self.operations.requeue(task_id, self._authorised(request)))
-        return _json(200, openapi.Changed(task_id, "queued"))
+        return _json(200, openapi.Accepted(task_id, "queued"))
 
     async def discard_dead_letter(self, task_id: str, request: Request) -> Response:
         """Throw a dead letter away; the task stays dead-lettered."""
         await self._do("discard", self.operations.discard(task_id, self._authorised(request)))
-        return _json(200, openapi.Changed(task_id, "dead_lettered"))
+        return _json(200, openapi.Accepted(task_id, "dead_lettered"))
 
     async def purge_dead_letters(self, request: Request) -> Response:
         """Throw all dead letters away."""
@@ -242,30 +238,8 @@ class Api:
                                    limit_s=readiness.LIMIT_S)
         except DtqError as error:
             log.warning("scraped without depths: %s", error)
-            found = None
+            found = {}
         return Response(self.metrics.text(found), media_type=self.metrics.content_type)
-
-    async def stream(self, websocket: WebSocket) -> None:
-        """Send every event to a client until it leaves or has to go."""
-        await websocket.accept()
-        mailbox = self.fanout.join()
-        if not self.fanout.subscribed.is_set():
-            mailbox.close(TRY_AGAIN_LATER)
-        sending = asyncio.ensure_future(_send(websocket, mailbox))
-        hearing = asyncio.ensure_future(_until_gone(websocket))
-        must_go = asyncio.ensure_future(mailbox.closed.wait())
-        duties = (sending, hearing, must_go)
-        try:
-            done, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self.fanout.leave(mailbox)
-            for duty in duties:
-                duty.cancel()
-            await asyncio.gather(*duties, return_exceptions=True)
-        if mailbox.close_code is not None and hearing not in done:
-            closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
-            await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
-            closing.cancel()
 
     # What the routes share ------------------------------------------------------------------
 
@@ -288,7 +262,7 @@ class Api:
             result = "error"
             raise DtqError("BROKER_UNAVAILABLE", f"Redis refused: {error}") from error
         except DtqError as refusal:
-            result = "error" if refusal.code in BROKER else "ok"
+            result = "error" if refusal.code == "BROKER_UNAVAILABLE" else "ok"
             raise
         finally:
             self._at_once.release()
@@ -305,17 +279,6 @@ class Api:
         if not hmac.compare_digest(given.encode("latin-1"), self.settings.api_key.encode()):
             raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
         return Actor("api:key", request_id)
-
-
-async def _send(websocket: WebSocket, mailbox: Mailbox) -> None:
-    while (text := await mailbox.next()) is not None:
-        await websocket.send_text(text)
-
-
-async def _until_gone(websocket: WebSocket) -> None:
-    """Read on, whatever the client says, until it has left."""
-    while (await websocket.receive())["type"] != "websocket.disconnect":
-        pass
 
 
 def _json(status: int, value: Any) -> Response:
@@ -350,53 +313,43 @@ def create_app(settings: Settings, known_types: frozenset[str] | None = None) ->
 
 
 def _add_routes(app: FastAPI, api: Api) -> None:
-    submissions = describe(answers={202: "Accepted", 200: "Duplicate"}, codes=SUBMISSION,
-                           body="TaskRequest", headers=("Idempotency-Key",))
-    batch = describe(answers={200: "Outcomes"}, codes=("INVALID_TASK", "PAYLOAD_TOO_LARGE",
-                                                       *BROKER), body="Batch")
-    routes: list[tuple[str, str, Any, dict[str, Any]]] = [
-        ("POST", "/tasks", api.submit, submissions),
-        ("POST", "/tasks/batch", api.submit_batch, batch),
-        ("GET", "/tasks", api.list_tasks,
-         describe(answers={200: "Tasks"}, codes=("INVALID_REQUEST", *BROKER))),
-        ("GET", "/tasks/{task_id}", api.get_task,
-         describe(answers={200: "Task"}, codes=("TASK_NOT_FOUND", *BROKER))),
-        ("POST", "/tasks/{task_id}/cancel", api.cancel_task,
-         describe(answers={202: "Changed"}, has_key=True,
-                  codes=("TASK_NOT_FOUND", "CANCEL_REQUESTED", "TASK_TERMINAL", *KEY))),
-        ("GET", "/queues", api.list_queues, describe(answers={200: "Queues"}, codes=BROKER)),
-        ("GET", "/queues/{queue}", api.get_queue,
-         describe(answers={200: "QueueStats"}, codes=("QUEUE_NOT_FOUND", *BROKER))),
-        ("POST", "/queue/{queue}/pause", api.pause_queue,
-         describe(answers={200: "Paused"}, has_key=True, codes=("INVALID_TASK", *KEY))),
-        ("POST", "/queue/{queue}/resume", api.resume_queue,
-         describe(answers={200: "Paused"}, has_key=True, codes=("INVALID_TASK", *KEY))),
-        ("GET", "/workers", api.list_workers, describe(answers={200: "Workers"}, codes=BROKER)),
-        ("GET", "/workers/{worker_id}", api.get_worker,
-         describe(answers={200: "WorkerView"}, codes=("WORKER_NOT_FOUND", *BROKER))),
-        ("GET", "/dlq", api.list_dead_letters,
-         describe(answers={200: "DeadLetters"}, codes=("INVALID_REQUEST", *BROKER))),
-        ("GET", "/dlq/{task_id}", api.get_dead_letter,
-         describe(answers={200: "DeadLetter"}, codes=("TASK_NOT_FOUND", *BROKER))),
-        ("POST", "/dlq/purge", api.purge_dead_letters,
-         describe(answers={200: "Purged"}, has_key=True, codes=KEY)),
-        ("POST", "/dlq/{task_id}/requeue", api.requeue_dead_letter,
-         describe(answers={200: "Changed"}, has_key=True, codes=(
-             "TASK_NOT_FOUND", "NOT_REQUEUEABLE", "IDEMPOTENCY_IN_PROGRESS", *KEY))),
-        ("POST", "/dlq/{task_id}/discard", api.discard_dead_letter,
-         describe(answers={200: "Changed"}, has_key=True,
-                  codes=("TASK_NOT_FOUND", "NOT_REQUEUEABLE", *KEY))),
-    ]
-    for method, path, endpoint, told in routes:
-        app.add_api_route(PREFIX + path, endpoint, methods=[method],
-                          operation_id=endpoint.__name__, **told)
-    app.add_api_route("/health", api.health, operation_id="health",
-                      **describe(answers={200: "Health"}))
-    app.add_api_route("/ready", api.ready, operation_id="ready",
-                      **describe(answers={200: "Health"}, codes=("NOT_READY",)))
-    app.add_api_route("/metrics", api.scrape, operation_id="scrape",
-                      response_class=PlainTextResponse, **describe(answers={}))
-    app.add_api_websocket_route(api.settings.ws_path, api.stream)
+    batch = "INVALID_TASK PAYLOAD_TOO_LARGE"
+    submission = f"{batch} UNKNOWN_TASK_TYPE IDEMPOTENCY_IN_PROGRESS QUEUE_FULL"
+    cancelling = "TASK_NOT_FOUND CANCEL_REQUESTED TASK_TERMINAL"
+    requeueing = "TASK_NOT_FOUND NOT_REQUEUEABLE IDEMPOTENCY_IN_PROGRESS"
+    posts: tuple[tuple[str, Any, dict[int, str], str, dict[str, Any]], ...] = (
+        ("/tasks", api.submit, {202: "Accepted", 200: "Duplicate"}, submission,
+         {"body": "TaskRequest", "header": "Idempotency-Key"}),
+        ("/tasks/batch", api.submit_batch, {200: "Outcomes"}, batch, {"body": "Batch"}),
+        ("/tasks/{task_id}/cancel", api.cancel_task, {202: "Accepted"}, cancelling, KEY),
+        ("/queue/{queue}/pause", api.pause_queue, {200: "Paused"}, "INVALID_TASK", KEY),
+        ("/queue/{queue}/resume", api.resume_queue, {200: "Paused"}, "INVALID_TASK", KEY),
+        ("/dlq/purge", api.purge_dead_letters, {200: "Purged"}, "", KEY),
+        ("/dlq/{task_id}/requeue", api.requeue_dead_letter, {200: "Accepted"}, requeueing, KEY),
+        ("/dlq/{task_id}/discard", api.discard_dead_letter, {200: "Accepted"},
+         "TASK_NOT_FOUND NOT_REQUEUEABLE", KEY))
+    gets: tuple[tuple[str, Any, str, str], ...] = (
+        ("/tasks", api.list_tasks, "Tasks", "INVALID_REQUEST"),
+        ("/tasks/{task_id}", api.get_task, "Task", "TASK_NOT_FOUND"),
+        ("/queues", api.list_queues, "Queues", ""),
+        ("/queues/{queue}", api.get_queue, "QueueStats", "QUEUE_NOT_FOUND"),
+        ("/workers", api.list_workers, "Workers", ""),
+        ("/workers/{worker_id}", api.get_worker, "WorkerView", "WORKER_NOT_FOUND"),
+        ("/dlq", api.list_dead_letters, "DeadLetters", "INVALID_REQUEST"),
+        ("/dlq/{task_id}", api.get_dead_letter, "DeadLetter", "TASK_NOT_FOUND"))
+    for path, endpoint, answers, codes, told in posts:
+        _add(app, "POST", PREFIX + path, endpoint, describe(answers, codes + BROKER, **told))
+    for path, endpoint, shape, codes in gets:
+        _add(app, "GET", PREFIX + path, endpoint, describe({200: shape}, codes + BROKER))
+    _add(app, "GET", "/health", api.health, describe({200: "Health"}))
+    _add(app, "GET", "/ready", api.ready, describe({200: "Health"}, "NOT_READY"))
+    _add(app, "GET", "/metrics", api.scrape,
+         {**describe({}), "response_class": PlainTextResponse})
+    app.router.routes.append(WebSocketRoute(api.settings.ws_path, api.fanout.serve))
+
+
+def _add(app: FastAPI, method: str, path: str, endpoint: Any, told: dict[str, Any]) -> None:
+    app.add_api_route(path, endpoint, methods=[method], operation_id=endpoint.__name__, **told)
 
 
 def configuration(app: FastAPI, settings: Settings, *, port: int) -> uvicorn.Config:

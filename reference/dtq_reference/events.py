@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from redis.exceptions import RedisError
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
 
 log = logging.getLogger("dtq.events")
 
@@ -45,6 +48,9 @@ SILENCE_LIMIT_S = 5.0
 
 PAUSE_S = 0.2
 """Between two tries to subscribe."""
+
+CLOSE_LIMIT_S = 10.0
+"""How long a client that has to go may take to read why."""
 
 TRY_AGAIN_LATER, SERVICE_RESTART = 1013, 1012
 """Codes that a WebSocket is closed with: for a client that is too slow, or while there is no
@@ -144,6 +150,27 @@ class Fanout:
         if mailbox.dropped:
             log.warning("a client was too slow; %d events were not sent to it", mailbox.dropped)
 
+    async def serve(self, websocket: WebSocket) -> None:
+        """Send a client every event until it leaves or has to go; what it says is ignored."""
+        await websocket.accept()
+        mailbox = self.join()
+        if not self.subscribed.is_set():
+            mailbox.close(TRY_AGAIN_LATER)
+        leaving = asyncio.ensure_future(_until_gone(websocket))
+        duties = [leaving, asyncio.ensure_future(_send(websocket, mailbox)),
+                  asyncio.ensure_future(mailbox.closed.wait())]
+        try:
+            done, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.leave(mailbox)
+            for duty in duties:
+                duty.cancel()
+            await asyncio.gather(*duties, return_exceptions=True)
+        if mailbox.close_code is not None and leaving not in done:
+            closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
+            await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
+            closing.cancel()
+
     async def run(self) -> None:
         """Subscribe for ever, anew whenever the connection is lost. The clients of a lost
         subscription are let go: they have to look for themselves at what they may have missed."""
@@ -186,6 +213,16 @@ class Fanout:
             return
         for mailbox in self._mailboxes:
             mailbox.put(text, is_terminal=is_terminal)
+
+
+async def _send(websocket: WebSocket, mailbox: Mailbox) -> None:
+    while (text := await mailbox.next()) is not None:
+        await websocket.send_text(text)
+
+
+async def _until_gone(websocket: WebSocket) -> None:
+    while (await websocket.receive())["type"] != "websocket.disconnect":
+        pass
 
 
 async def _close(pubsub: Any) -> None:

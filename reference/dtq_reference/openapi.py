@@ -16,7 +16,6 @@ from dtq_reference.errors import HTTP_STATUS
 from dtq_reference.operations import QueueStats, WorkerView
 from dtq_reference.task import DeadLetter, Task, TaskRequest
 
-TASK_ID = "0123456789abcdef0123456789abcdef"
 BATCH_LIMIT = 1000
 RETRY_AFTER_S = 1
 """When a client that was told to come back may do so."""
@@ -27,7 +26,7 @@ STATUS = HTTP_STATUS | {"INVALID_REQUEST": 400, "NOT_FOUND": 404, "METHOD_NOT_AL
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The task was accepted, or was accepted before under the same id."""
+    """The task that was accepted or changed, and its status now."""
 
     task_id: str
     status: str
@@ -49,20 +48,13 @@ class Outcome(msgspec.Struct, frozen=True):
     """What a single submission would have been answered with."""
 
     status: int
-    body: dict[str, Any]
+    body: Any
 
 
 class Outcomes(msgspec.Struct, frozen=True):
     """An outcome for each submission, in their order."""
 
     outcomes: list[Outcome]
-
-
-class Changed(msgspec.Struct, frozen=True):
-    """What was asked for was done; the task's status now."""
-
-    task_id: str
-    status: str
 
 
 class Purged(msgspec.Struct, frozen=True):
@@ -103,7 +95,7 @@ class DeadLetters(msgspec.Struct, frozen=True):
 
 
 class Health(msgspec.Struct, frozen=True):
-    """The process answers."""
+    """`ok`, or `ready`."""
 
     status: str
 
@@ -119,81 +111,54 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str | None = None
 
 
-SHAPES = (Accepted, Duplicate, Batch, Outcomes, Changed, Purged, Paused, Tasks, Queues, Workers,
-          DeadLetters, Health, Error)
-
-TASK_EXAMPLE = {"task_id": TASK_ID, "queue": "default", "task_type": "echo_task",
-                "payload": {"hello": "world"}, "metadata": {}, "priority": 5, "max_attempts": 5,
-                "timeout_ms": 30000, "status": "succeeded", "attempt": 1,
-                "created_at": 1767225600000, "available_at": 1767225600000,
-                "result": {"hello": "world"}}
-REQUEST_EXAMPLE = {"task_type": "echo_task", "payload": {"hello": "world"}}
-QUEUE_EXAMPLE = {"queue": "default", "depth": 3, "pending": 1, "paused": False,
-                 "retry_scheduled": 1, "dlq_depth": 0, "workers_active": 2}
-WORKER_EXAMPLE = {"worker_id": "worker-1a2b3c4d", "incarnation": "5e6f7a8b", "status": "busy",
-                  "hostname": "host-1", "started_at": 1767225600000,
-                  "last_heartbeat": 1767225605000, "heartbeat_interval_s": 5.0, "active_tasks": 1,
-                  "concurrency": 4, "tasks_processed": 7, "tasks_failed": 0, "tasks_retried": 1}
-LETTER_EXAMPLE = {"task_id": TASK_ID, "original_queue": "default", "task_type": "echo_task",
-                  "payload": {}, "metadata": {}, "attempts_made": 5,
-                  "last_error_class": "TimeoutError", "last_error": "30000 ms have passed",
-                  "failed_at_ms": 1767225605000, "worker_id": "worker-1a2b3c4d",
-                  "retryable": True}
-
-EXAMPLES: dict[str, Any] = {
-    "Accepted": {"task_id": TASK_ID, "status": "queued"},
-    "Duplicate": {**TASK_EXAMPLE, "duplicate": True},
-    "TaskRequest": REQUEST_EXAMPLE,
-    "Batch": {"tasks": [REQUEST_EXAMPLE]},
-    "Outcomes": {"outcomes": [{"status": 202, "body": {"task_id": TASK_ID, "status": "queued"}}]},
-    "Changed": {"task_id": TASK_ID, "status": "cancelled"},
-    "Purged": {"purged": 3},
-    "Paused": {"queue": "default", "paused": True},
-    "Task": TASK_EXAMPLE, "Tasks": {"tasks": [TASK_EXAMPLE]},
-    "QueueStats": QUEUE_EXAMPLE, "Queues": {"queues": [QUEUE_EXAMPLE]},
-    "WorkerView": WORKER_EXAMPLE, "Workers": {"workers": [WORKER_EXAMPLE]},
-    "DeadLetter": LETTER_EXAMPLE, "DeadLetters": {"dead_letters": [LETTER_EXAMPLE]},
-    "Health": {"status": "ok"},
-}
+ID, NOW_MS = "0123456789abcdef0123456789abcdef", 1767225600000
+REQUEST = TaskRequest(task_type="echo_task", payload={"hello": "world"}, task_id=ID)
+TASK: dict[str, Any] = {
+    "task_id": ID, "queue": "default", "task_type": "echo_task", "payload": {"hello": "world"},
+    "metadata": {}, "priority": 5, "max_attempts": 5, "timeout_ms": 30000, "status": "succeeded",
+    "attempt": 1, "created_at": NOW_MS, "available_at": NOW_MS, "result": {"hello": "world"}}
+QUEUE = QueueStats("default", 3, 1, False, 1, 0, 2)
+WORKER = WorkerView(worker_id="worker-1a2b3c4d", incarnation="5e6f7a8b", status="busy",
+                    hostname="host-1", started_at=NOW_MS, last_heartbeat=NOW_MS + 5000,
+                    heartbeat_interval_s=5, active_tasks=1, concurrency=4, tasks_processed=7)
+LETTER = DeadLetter(task_id=ID, original_queue="default", task_type="echo_task", payload={},
+                    metadata={}, attempts_made=5, last_error_class="TimeoutError", retryable=True,
+                    last_error="30000 ms have passed", failed_at_ms=NOW_MS, worker_id="worker-1")
+EXAMPLES: dict[str, msgspec.Struct] = {type(each).__name__: each for each in (
+    REQUEST, Batch([REQUEST]), Accepted(ID, "queued"), Duplicate(**TASK),
+    Outcomes([Outcome(202, {"task_id": ID, "status": "queued"})]), Purged(3),
+    Paused("default", True), Task(**TASK), Tasks([Task(**TASK)]), QUEUE, Queues([QUEUE]), WORKER,
+    Workers([WORKER]), LETTER, DeadLetters([LETTER]), Health("ok"),
+    Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f7a8b"))}
+"""An example of each shape; these are the schemas of the document."""
 
 
-def describe(*, answers: dict[int, str], codes: tuple[str, ...] = (), body: str = "",
-             headers: tuple[str, ...] = (), has_key: bool = False) -> dict[str, Any]:
-    """What `add_api_route` is told: the schema of each good status, the refusals by their codes,
-    the body and headers that are read, and whether an API key may be asked for."""
+def describe(answers: dict[int, str], codes: str = "", *, body: str = "", header: str = "",
+             has_key: bool = False) -> dict[str, Any]:
+    """What `add_api_route` is told: the shape of each good status, the codes of its refusals, the
+    body and the header that are read, and whether an API key may be asked for."""
     responses: dict[int | str, dict[str, Any]] = {
-        status: _holds(schema, EXAMPLES[schema], schema) for status, schema in answers.items()}
-    by_status: dict[int, list[str]] = {}
-    for code in (*codes, "INTERNAL_ERROR"):
-        by_status.setdefault(STATUS[code], []).append(code)
-    for status, named in by_status.items():
-        example = {"code": named[0], "message": "What happened, and what to do.",
-                   "request_id": "5e6f7a8b"}
-        responses[status] = _holds("Error", example, " or ".join(named))
-    for status in {429, 503} & responses.keys():
-        responses[status]["headers"]["Retry-After"] = {
-            "description": "Seconds to wait", "schema": {"type": "integer"}}
-    extra: dict[str, Any] = {}
-    if headers:
-        extra["parameters"] = [{"in": "header", "name": name, "schema": {"type": "string"}}
-                               for name in headers]
+        status: {"description": shape, **_content(shape)} for status, shape in answers.items()}
+    keys = "UNAUTHENTICATED FORBIDDEN" if has_key else ""
+    for code in f"{codes} {keys} INTERNAL_ERROR".split():
+        refusal = responses.setdefault(STATUS[code], {"description": "", **_content("Error")})
+        refusal["description"] += f" or {code}" if refusal["description"] else code
+    for status, response in responses.items():
+        names = ["X-Request-ID", "Retry-After"][:2 if status in (429, 503) else 1]
+        response["headers"] = {name: {"schema": {"type": "string"}} for name in names}
+    extra: dict[str, Any] = {"security": [{"ApiKey": []}]} if has_key else {}
+    if header:
+        extra["parameters"] = [{"in": "header", "name": header, "schema": {"type": "string"}}]
     if body:
-        extra["requestBody"] = {"required": True, **_content(body, EXAMPLES[body])}
-    if has_key:
-        extra["security"] = [{"ApiKey": []}]
+        extra["requestBody"] = {"required": True, **_content(body)}
     return {"responses": responses, "openapi_extra": extra,
             "status_code": next(iter(answers), 200)}
 
 
-def _holds(schema: str, example: Any, description: str) -> dict[str, Any]:
-    headers = {"X-Request-ID": {"description": "What was asked under this name, or a new one",
-                                "schema": {"type": "string"}}}
-    return {"description": description, "headers": headers, **_content(schema, example)}
-
-
-def _content(schema: str, example: Any) -> dict[str, Any]:
+def _content(shape: str) -> dict[str, Any]:
     return {"content": {"application/json": {
-        "schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}}}
+        "schema": {"$ref": f"#/components/schemas/{shape}"},
+        "example": msgspec.to_builtins(EXAMPLES[shape])}}}
 
 
 def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]:
@@ -207,7 +172,7 @@ def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]
             if not has_key:
                 operation.pop("security", None)
     _, schemas = msgspec.json.schema_components(
-        SHAPES, ref_template="#/components/schemas/{name}")
+        [type(each) for each in EXAMPLES.values()], ref_template="#/components/schemas/{name}")
     text = msgspec.json.encode(schemas).decode()
     found["components"] = {
         "schemas": msgspec.json.decode(text.replace(r"\\Z", "$")),  # as JSON Schema spells it

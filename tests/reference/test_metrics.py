@@ -22,7 +22,10 @@ from tests.reference.engine import Engine
 ALLOWED = {"queue", "task_type", "status", "result", "operation", "reason", "worker_id"}
 
 
-def samples(counting: Counting, readings: Readings | None = None) -> dict[str, float]:
+EMPTY: Readings = {}
+
+
+def samples(counting: Counting, readings: Readings = EMPTY) -> dict[str, float]:
     """Every sample by its name and labels, buckets left out."""
     return {f"{sample.name}{sorted(sample.labels.items())}": sample.value
             for family in text_string_to_metric_families(counting.text(readings).decode())
@@ -106,7 +109,9 @@ def test_an_attempt_ends_in_one_of_four_ways(taken: Taken, error_class: str | No
 
 def test_depths_are_shown_when_they_are_known_and_only_then() -> None:
     counting = Counting()
-    found = samples(counting, Readings({"a": 3, "b": 0}, {"a": 1, "b": 0}, 2, 1, 4))
+    found = samples(counting, {
+        "dtq_queue_depth": {"a": 3, "b": 0}, "dtq_queue_pending": {"a": 1, "b": 0},
+        "dtq_retry_scheduled": {"": 2}, "dtq_dlq_depth": {"": 1}, "dtq_workers_active": {"": 4}})
     assert found == {
         sample("dtq_queue_depth", queue="a"): 3, sample("dtq_queue_depth", queue="b"): 0,
         sample("dtq_queue_pending", queue="a"): 1, sample("dtq_queue_pending", queue="b"): 0,
@@ -120,8 +125,12 @@ def test_depths_are_those_of_the_installation(engine: Engine) -> None:
     engine.submit(queue="mail", delay_ms=60_000)
     engine.submit(queue="mail")
     engine.take_one(engine.worker())
-    assert engine.queue.do(metrics.readings(engine.queue.operations)) == Readings(
-        {"default": 1, "mail": 2}, {"default": 1, "mail": 0}, 1, 0, 1)
+    found = engine.queue.do(metrics.readings(engine.queue.operations))
+    assert found == {
+        "dtq_queue_depth": {"default": 1, "mail": 2},
+        "dtq_queue_pending": {"default": 1, "mail": 0},
+        "dtq_retry_scheduled": {"": 1}, "dtq_dlq_depth": {"": 0}, "dtq_workers_active": {"": 1}}
+    assert found.keys() == metrics.READ
 
 
 def test_every_metric_has_its_kind_and_labels(taken: Taken) -> None:
@@ -137,7 +146,7 @@ def test_every_metric_has_its_kind_and_labels(taken: Taken) -> None:
                            (Outcome(taken, 1, error_class="X"), "retrying")):
         counting.settled("w", outcome, state, total_s=1)
     shown = {}
-    text = counting.text(Readings({"default": 1}, {"default": 1}, 1, 1, 1)).decode()
+    text = counting.text({name: {"default": 1} for name in metrics.READ}).decode()
     for family in text_string_to_metric_families(text):
         name = family.name + ("_total" if family.type == "counter" else "")
         labels = {label for sample in family.samples for label in sample.labels} - {"le"}
@@ -161,7 +170,7 @@ def test_a_label_with_odd_characters_breaks_no_line() -> None:
     counting = Counting()
     counting.submitted("default", 'a"\n\\b')
     assert list(samples(counting).values()) == [1]
-    assert len([line for line in counting.text(None).decode().splitlines()
+    assert len([line for line in counting.text({}).decode().splitlines()
                 if line.startswith("dtq_tasks_submitted_total{")]) == 1
 
 

@@ -46,7 +46,7 @@ def address(engine: Engine) -> Iterator[str]:
 
 def draw(engine: Engine, address: str, *, examples: int) -> None:
     """Ask every operation with drawn requests, fit and unfit ones, and compare the answers."""
-    engine.submit(task_id=openapi.TASK_ID)
+    engine.submit(task_id=openapi.ID)
     for found in from_dict(DOCUMENT).get_all_operations():
         operation = found.ok()
         ask(operation, GenerationMode.POSITIVE, address, examples)
