@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dtq_reference import handlers
-from dtq_reference.calls import Outcome
+from dtq_reference.calls import Outcome, Taken
 from dtq_reference.errors import DtqError, PermanentError, RetryableError, SettingsError
 from dtq_reference.handlers import Finished, TaskContext, idempotent_operation, task
 from dtq_reference.transport import AsyncTransport
@@ -17,7 +17,6 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from tests.reference.engine import Engine
-from tests.reference.test_executor import taken
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +136,13 @@ def test_an_awaited_operation_may_itself_be_awaited(once: Engine) -> None:
 
 # The hook ---------------------------------------------------------------------------------------
 
-def tell(outcome: Outcome, state: str) -> None:
+def tell(state: str, *, attempt: int = 1, **ending: Any) -> None:
+    """Settle an attempt that ended like this, and hear the hooks out."""
+    outcome = Outcome(Taken(
+        level=1, entry_id="1-0", attempt=attempt, task_id="a" * 32, task_type="t", payload=b"{}",
+        max_attempts=5, timeout_ms=1, queue="default", alone=False, created_at=0,
+        idempotency_key="", signature=""), 1, **ending)
+
     async def settled() -> None:
         handlers.completed(outcome, state)
         await handlers.hooks_done(30)
@@ -160,12 +165,12 @@ def test_each_hook_hears_of_a_finished_task_and_of_no_other() -> None:
         heard.append(finished)
 
     for state in ("retrying", "superseded", "queued"):
-        tell(Outcome(taken("t"), 1), state)
+        tell(state)
     assert heard == []
-    tell(Outcome(taken("t"), 1, b'{"a":1}'), "succeeded")
+    tell("succeeded", result=b'{"a":1}')
     assert heard == 2 * [Finished("a" * 32, "t", "default", "succeeded", 1, {"a": 1})]
     heard.clear()
-    tell(Outcome(taken("t", attempt=2), 1, error_class="E", error_message="m"), "dead_lettered")
+    tell("dead_lettered", attempt=2, error_class="E", error_message="m")
     assert heard == 2 * [Finished("a" * 32, "t", "default", "dead_lettered", 2, None, "E", "m")]
 
 
@@ -174,10 +179,6 @@ def test_what_a_hook_raises_is_logged_with_the_task(caplog: pytest.LogCaptureFix
     async def broken(finished: Finished) -> None:
         raise RuntimeError("the hook broke")
 
-    tell(Outcome(taken("t"), 1), "succeeded")
+    tell("succeeded")
     assert "the completion hook failed for task " + "a" * 32 in caplog.text
     assert "the hook broke" in caplog.text
-
-
-def test_without_a_hook_no_loop_is_needed() -> None:
-    handlers.completed(Outcome(taken("t"), 1), "succeeded")
