@@ -58,6 +58,13 @@ class KeySpace:
         incarnation, started_at = ((each or b"").decode() for each in found)
         return f"{worker_id}.{incarnation}", started_at
 
+    def told_by(self, worker_id: str) -> tuple[int, int]:
+        """What a worker's hash tells of it: how many tasks it has in hand, how many it has
+        succeeded in. Both come with one heartbeat."""
+        found = self.client.hmget(f"{self.prefix}worker:{worker_id}", "active_tasks",
+                                  "tasks_processed")
+        return int(found[0] or 0), int(found[1] or 0)
+
     def has_consumer(self, name: str) -> bool:
         """Whether any stream's group still has a consumer of this name."""
         return any(consumer["name"].decode() == name for _, consumer in self._consumers())

@@ -23,7 +23,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "No trial runs two installations side by side, or a cluster, yet.":
         ("KEY-09", "KEY-10"),
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
-        ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-32", "DLV-34", "DLV-35", "DLV-39"),
+        ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-32", "DLV-34", "DLV-39"),
     "The harness asks no target for events yet.":
         ("DLV-23", "EVT-01", "EVT-02", "EVT-03", "EVT-04", "EVT-05", "EVT-06", "EVT-08", "BACK-05",
          "BACK-06", "BACK-07"),

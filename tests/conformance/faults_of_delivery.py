@@ -155,6 +155,12 @@ def settled_and_executed_again(history: History, drawn: random.Random) -> Record
         end_ns=good.end_ns + 10 * MS)]
 
 
+def counted_twice_for_a_lost_reply(history: History, drawn: random.Random) -> Records | None:
+    lost = pick(drawn, [f for f in history.of(Fault) if "counted" in f.detail])
+    return lost and changed(history, lambda r: replace(r, detail={**r.detail, "counted": 2})
+                            if isinstance(r, Fault) and r.number == lost.number else r)
+
+
 def submitted_twice_for_a_lost_reply(history: History, drawn: random.Random) -> Records | None:
     lost = {f.detail["task_id"] for f in history.of(Fault) if f.detail.get("of") == "submission"}
     first = pick(drawn, [history.executions[task_id][0] for task_id in sorted(lost)
@@ -269,6 +275,7 @@ FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "duplicates_justified": (
         ("DLV-05", executed_again_after_success), ("DLV-06", taken_from_a_long_handler),
         ("TASK-02", answered_otherwise_the_second_time), ("DLV-10", settled_and_executed_again),
+        ("DLV-35", counted_twice_for_a_lost_reply),
         ("TASK-04", submitted_twice_for_a_lost_reply)),
     "one_holder_at_a_time": (
         ("DLV-07", two_holders), ("DLV-07", one_attempt_in_two_workers),

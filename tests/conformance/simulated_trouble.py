@@ -44,6 +44,13 @@ class TroubledSimulation(Simulation):
         for phase in ("begin", "bit", "end"):
             self.fault(effect, phase, number, pids, **detail)
 
+    def fault(self, effect: Effect, phase: Any, number: int, pids: list[int],
+              **detail: Any) -> None:
+        """A settlement that is sent again, since the reply to it was lost, counts once."""
+        if detail.get("of") == "settlement":
+            detail["counted"] = 1
+        super().fault(effect, phase, number, pids, **detail)
+
     def drop_group(self) -> None:
         self._strike("group_dropped", [])
 

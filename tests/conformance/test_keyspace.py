@@ -148,3 +148,10 @@ def test_a_forged_entry_is_one_that_a_worker_could_take_and_has_no_record(
     assert (fields[b"task_id"], fields[b"payload"]) == (b"a", b'{"steps": []}')
     assert keys.entries_of("a") == 1
     assert not client.exists("p:task:a")
+
+
+def test_a_worker_tells_what_it_has_in_hand_and_what_it_has_done(
+        client: redis.Redis, keys: KeySpace) -> None:
+    assert keys.told_by("worker-1") == (0, 0)
+    client.hset("p:worker:worker-1", mapping={"active_tasks": 2, "tasks_processed": 17})
+    assert keys.told_by("worker-1") == (2, 17)

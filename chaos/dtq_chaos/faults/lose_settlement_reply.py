@@ -24,6 +24,12 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
         view = bench.look(task_id, always=False)
         return view is not None and view.status in TERMINAL
 
+    def told() -> tuple[int, int]:
+        return bench.keyspace.told_by(worker.worker_id)
+
+    before = sum(line.pid == worker.pid for line in bench.witnessed("end"))
+    stage.await_quietly(lambda: told() == (0, before), reason="a heartbeat that tells of what was "
+                        "settled before")
     with Monitor(bench.keyspace.client) as monitor:
         bench.submit({"sleep": 400}, task_id=task_id, label="victim")
         bench.await_witness("start", label="victim")
@@ -36,8 +42,12 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
             lambda: monitor.times_sent(task_id, not_before_ns=end.at_ns) >= 2,
             reason="the settlement to be sent again")
         sent = monitor.times_sent(task_id, not_before_ns=end.at_ns)
+    heard_ms = bench.keyspace.last_heartbeat_ms(worker.worker_id)
+    stage.await_quietly(lambda: told()[0] == 0 and heard_ms != bench.keyspace.last_heartbeat_ms(
+        worker.worker_id), reason="a heartbeat that tells of an empty hand")
     return Bite([worker.pid], {"of": "settlement", "task_id": task_id, "sent": sent,
-                               "entries": bench.keyspace.entries_of(task_id)})
+                               "entries": bench.keyspace.entries_of(task_id),
+                               "counted": told()[1] - before})
 
 
 KIND = FaultKind("lose_settlement_reply", "reply_lost", _begin)

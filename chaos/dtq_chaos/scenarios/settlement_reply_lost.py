@@ -29,6 +29,6 @@ def _afterwards(stage: Stage) -> None:
 SCENARIO = Scenario(
     "settlement_reply_lost",
     "The reply to a settlement is lost; the worker sends it again, and the task ran once.",
-    ("DLV-01", "DLV-10", "STATE-02"),
+    ("DLV-01", "DLV-10", "DLV-35", "STATE-02"),
     _plan, _set_up, (sent_twice(of="settlement"),), _afterwards, needs_toxiproxy=True,
     needs=("redis-schema",))

@@ -16,6 +16,7 @@ PROMISES = {
     "DLV-05": "All {n} executed tasks were executed once, or again for a recorded cause.",
     "DLV-06": "All {n} executions longer than a lease, whose holder lived, kept their task.",
     "DLV-10": "All {n} tasks with a lost reply to their settlement were settled once.",
+    "DLV-35": "All {n} settlements that were sent again were counted once.",
     "TASK-02": "All {n} submissions sent again under one id were answered as the first time and "
                "left one task.",
     "TASK-04": "All {n} tasks with a lost reply to their submission are there once.",
@@ -35,6 +36,9 @@ def check(history: History) -> list[Verdict]:
             _keeps_its_task(history, ledger, execution, again.get(task_id, []))
     for task_id in _reply_lost(history, "settlement"):
         _is_settled_once(history, ledger, task_id)
+    for fault in history.of(Fault):
+        if fault.phase == "bit" and "counted" in fault.detail:
+            _is_counted_once(history, ledger, fault)
     for task_id in _reply_lost(history, "submission"):
         _is_there_once(history, ledger, task_id, again.get(task_id, []))
     for task_id in history.submissions:
@@ -98,6 +102,17 @@ def _is_settled_once(history: History, ledger: Ledger, task_id: str) -> None:
                             f"settlement was lost, and it was executed again "
                             f"{at(history, later.start_ns)} ({holder(later)}).",
                             settled=evidence.data(settled), again=evidence.data(later))
+
+
+def _is_counted_once(history: History, ledger: Ledger, fault: Fault) -> None:
+    """The worker tells how many tasks it has succeeded in: one more than before."""
+    task_id, counted = str(fault.detail["task_id"]), fault.detail["counted"]
+    ledger.judged("DLV-35")
+    if counted != 1:
+        ledger.violated("DLV-35", task_id, f"The settlement of task {task_id} was sent "
+                        f"{fault.detail.get('sent')} times, since a reply to it was lost by "
+                        f"{at(history, fault.at_ns)[3:]}, and its worker counts {counted} "
+                        "successes more than before, not 1.", detail=fault.detail)
 
 
 def _was_not_the_settler(history: History, settled: Execution, later: Execution) -> bool:

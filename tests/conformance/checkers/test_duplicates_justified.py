@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dtq_conformance.checkers.duplicates_justified import check
 
 from tests.conformance.histories import (
@@ -12,6 +14,7 @@ from tests.conformance.histories import (
     end,
     fault,
     killed,
+    look,
     ran,
     says,
     stall,
@@ -148,3 +151,14 @@ def test_the_reply_may_have_been_lost_to_another_than_the_holder_that_was_cut_of
     cut = fault("cut", 150, 1900, worker=1, number=1)
     assert says(check, *lost)["DLV-10"] == "violated 1"
     assert says(check, *lost, cut)["DLV-10"] == "holds 1"
+
+
+def test_a_settlement_that_is_sent_again_is_counted_once() -> None:
+    def settled(counted: int) -> list[Any]:
+        return [submit(), born(1), ran(100, 200), look(), fault(
+            "reply_lost", 210, 400, worker=1, of="settlement", task_id=T, sent=2, counted=counted)]
+
+    assert says(check, *settled(1))["DLV-35"] == "holds 1"
+    assert says(check, *settled(0))["DLV-35"] == "violated 1"
+    assert says(check, *settled(2))["DLV-35"] == "violated 1"
+    assert "counts 0 successes more than before, not 1" in accuses(check, "DLV-35", *settled(0))

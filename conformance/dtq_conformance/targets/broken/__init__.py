@@ -57,6 +57,7 @@ from dtq_conformance.targets.broken import (
     starts_what_another_runs,
     stays_beside_its_namesake,
     submits_in_two_steps,
+    supersedes_its_own_settlement,
     takes_after_goodbye,
     takes_live_leases,
     takes_one_of_each_level,
@@ -80,8 +81,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     retries_without_jitter, runs_entries_without_a_record, schedules_retry_in_two_steps,
     serves_redelivered_first, serves_redelivered_last, settles_without_fencing,
     spends_released_attempts, starts_what_another_runs, stays_beside_its_namesake,
-    submits_in_two_steps, takes_after_goodbye, takes_live_leases, takes_one_of_each_level,
-    tries_again_after_a_request)}
+    submits_in_two_steps, supersedes_its_own_settlement, takes_after_goodbye, takes_live_leases,
+    takes_one_of_each_level, tries_again_after_a_request)}
 
 
 def load(name: str) -> TargetKind:
