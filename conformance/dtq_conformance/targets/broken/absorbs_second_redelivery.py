@@ -17,5 +17,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "absorbs_second_redelivery",
     "Takes a redelivery for a duplicate when the entry is behind the record.",
-    caught_by=("nothing_lost",), also=("dead_letters_complete",),
+    caught_by=("nothing_lost",),
+    also=("dead_letters_complete", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

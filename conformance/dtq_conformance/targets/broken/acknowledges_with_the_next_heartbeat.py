@@ -1,4 +1,4 @@
-"""Settles a task in one step, and acknowledges its entry in another one, with the next heartbeat."""
+"""Settles a task in one step, and acknowledges its entry in another: with the next heartbeat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def _put_in() -> None:
 
 DEFECT = Defect(
     "acknowledges_with_the_next_heartbeat",
-    "Settles a task in one step, and acknowledges its entry in another one, with the next "
-    "heartbeat.",
+    "Settles a task in one step, and acknowledges its entry in another: with the next heartbeat.",
     caught_by=("one_way_leads_to_each_unfinished_task",), also=("nothing_left_behind",),
     put_in=_put_in)

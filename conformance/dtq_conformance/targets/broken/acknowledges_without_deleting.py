@@ -13,5 +13,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "acknowledges_without_deleting",
     "Acknowledges an entry and leaves it in its stream.",
-    caught_by=("nothing_left_behind",), also=(),
+    caught_by=("nothing_left_behind",),
+    also=("one_way_leads_to_each_unfinished_task",),
     put_in=_put_in)

@@ -13,5 +13,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "forgets_lost_takes",
     "Does not give a process again what its last take gave it and whose answer was lost.",
-    caught_by=("attempts_accounted_for",), also=(),
+    caught_by=("attempts_accounted_for",),
+    also=("one_way_leads_to_each_unfinished_task",),
     put_in=_put_in)

@@ -14,5 +14,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "forgets_the_dead_letter",
     "Says dead_lettered and adds no dead letter.",
-    caught_by=("dead_letters_complete",), also=("nothing_left_behind",),
+    caught_by=("dead_letters_complete",),
+    also=("nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

@@ -14,5 +14,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "leaves_the_schedule_member",
     "Promotes a task and leaves its member in the schedule.",
-    caught_by=("nothing_left_behind",), also=("attempts_bounded", "nothing_lost"),
+    caught_by=("nothing_left_behind",),
+    also=("attempts_bounded", "nothing_lost", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

@@ -15,5 +15,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "never_frees_a_key",
     "Settles a task and leaves its key as that of an unfinished one.",
-    caught_by=("one_task_per_key",), also=("nothing_left_behind",),
+    caught_by=("one_task_per_key",),
+    also=("nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

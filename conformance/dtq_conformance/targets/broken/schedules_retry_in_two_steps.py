@@ -32,5 +32,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "schedules_retry_in_two_steps",
     "Records a retry and schedules it in two steps, and dies between them once a task.",
-    caught_by=("nothing_lost",), also=("attempts_bounded", "dead_letters_complete"),
+    caught_by=("nothing_lost",),
+    also=("attempts_bounded", "dead_letters_complete", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

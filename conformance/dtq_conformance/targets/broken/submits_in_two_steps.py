@@ -42,5 +42,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "submits_in_two_steps",
     "Writes a submitted task first, and its entry in a second step of the client's.",
-    caught_by=("nothing_lost",), also=(),
+    caught_by=("nothing_lost",),
+    also=("one_way_leads_to_each_unfinished_task",),
     put_in=_put_in)

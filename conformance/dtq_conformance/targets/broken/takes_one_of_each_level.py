@@ -17,5 +17,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "takes_one_of_each_level",
     "Takes one entry of each level at once, whatever there is room for.",
-    caught_by=("strict_priority",), also=(),
+    caught_by=("strict_priority",),
+    also=("one_way_leads_to_each_unfinished_task",),
     put_in=_put_in)
