@@ -39,11 +39,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something asked of the target `at_ms` of a storm; `fields` are those of what is asked."""
+    """Something asked of the target `at_ms` of a storm: an ability of the bench by its name, of a
+    task or of the queue. `fields` are those of a submission; a pause has `lasts_ms`."""
 
     at_ms: int
-    ask: Literal["submit", "look"]
-    task_id: str
+    ask: Literal["submit", "look", "cancel", "requeue", "discard", "pause"]
+    task_id: str | None = None
     fields: dict[str, Any] = {}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from dtq_conformance.history import Fault, History, Mark
 
@@ -27,6 +27,8 @@ SECONDS = 20
 TASKS_PER_S = 14
 LOCK_MS = 10_000
 """When the leader of the scheduling dies, this much more time passes until what is due is done."""
+
+Followed = Literal["look", "cancel", "requeue", "discard"]
 
 SORTS: dict[str, tuple[float, list[dict[str, Any]], dict[str, Any]]] = {
     "short": (10, [{"sleep": (5, 60)}], {}),
@@ -49,6 +51,14 @@ SORTS: dict[str, tuple[float, list[dict[str, Any]], dict[str, Any]]] = {
 """Each sort of task: how often it is drawn beside the others, its steps and its fields. Where a
 pair stands, a number from the first to below the second is drawn."""
 
+AFTERWARDS: dict[Followed, tuple[float, tuple[int, int]]] = {
+    "look": (0.5, (1, 3_000)), "cancel": (0.06, (1, 3_000)), "requeue": (0.06, (500, 6_000)),
+    "discard": (0.03, (500, 6_000))}
+"""What is asked about a task later: of which share of them, and how long after its submission. Most
+of what is asked so is refused, since only a dead letter can be requeued or discarded."""
+KEYS = 12
+PAUSE_EVERY_MS, PAUSED_MS = (6_000, 12_000), (200, 1_500)
+
 FAULTS: dict[str, float] = {"kill_worker": 3, "stop_worker": 3, "terminate_worker": 2.5,
                             "cut_link": 2.5, "delay_link": 2, "lose_replies": 3}
 """What befalls a place, and how often beside the others."""
@@ -66,6 +76,9 @@ CLAUSES = ("TASK-01", "STATE-01", "STATE-02", "STATE-03", "DLV-01", "DLV-02", "D
            "KEY-05", "KEY-06", "KEY-07")
 
 
+NEEDS = ("redis-schema", "shutdown", "cancel", "pause", "ttl", "idempotency")
+
+
 def scenario(*, seconds: int = SECONDS, restarts: bool = True) -> Scenario:
     """A storm of this length. `restarts`: the broker is ours to kill and start again."""
     length_ms = seconds * 1000
@@ -74,7 +87,7 @@ def scenario(*, seconds: int = SECONDS, restarts: bool = True) -> Scenario:
         "replies, restarts of the broker.",
         CLAUSES, partial(_plan, length_ms, restarts), set_up, (), asked=partial(_asks, length_ms),
         play=play, marks_of=_marks_of, persistence="always", recovery_more_ms=LOCK_MS,
-        needs_toxiproxy=True, needs=("redis-schema", "shutdown"))
+        needs_toxiproxy=True, needs=NEEDS)
 
 
 # ---------------------------------------------------------------- what is planned
@@ -122,18 +135,20 @@ def _entry(fault: str, at_ms: int, lasts_ms: int | None, parameters: dict[str, A
 
 
 def _asks(length_ms: int, draw: random.Random) -> list[Ask]:
-    """What is asked, by its instant: one task of each sort at least, and looks at some of them."""
+    """What is asked, by its instant: one task of each sort at least, and what follows of some."""
     count = max(len(SORTS), length_ms * TASKS_PER_S // 1000)
     drawn = draw.choices(list(SORTS), [sort[0] for sort in SORTS.values()],
                          k=count - len(SORTS))
     sorts = [*SORTS, *drawn]
     draw.shuffle(sorts)
-    found = []
+    found = [Ask(at_ms=at_ms, ask="pause", fields={"lasts_ms": draw.randrange(*PAUSED_MS)})
+             for at_ms in _instants(PAUSE_EVERY_MS, length_ms, draw)]
     for sort in sorts:
         task_id, at_ms = f"{draw.getrandbits(128):032x}", draw.randrange(length_ms)
         found.append(Ask(at_ms=at_ms, ask="submit", task_id=task_id, fields=_task(sort, draw)))
-        found += [Ask(at_ms=at_ms + draw.randrange(1, 3_000), ask="look", task_id=task_id)
-                  for _ in range(draw.choice((0, 0, 1, 2)))]
+        asks = [ask for ask, (share, _) in AFTERWARDS.items() if draw.random() < share]
+        found += [Ask(at_ms=at_ms + draw.randrange(*AFTERWARDS[ask][1]), ask=ask, task_id=task_id)
+                  for ask in asks]
     return sorted(found, key=lambda ask: ask.at_ms)
 
 
@@ -142,7 +157,13 @@ def _task(sort: str, draw: random.Random) -> dict[str, Any]:
     return {"steps": [_drawn(step, draw) for step in steps], "label": sort,
             "priority": draw.randrange(10), "max_attempts": draw.choice((2, 3, 5, 5)),
             "delay_ms": draw.choice((0, 0, 0, 0, draw.randrange(50, 3_000))),
+            **_sometimes(0.05, draw, "ttl_ms", draw.randrange(200, 5_000)),
+            **_sometimes(0.15, draw, "idempotency_key", f"key-{draw.randrange(KEYS)}"),
             **_drawn(fields, draw)}
+
+
+def _sometimes(share: float, draw: random.Random, name: str, value: Any) -> dict[str, Any]:
+    return {name: value} if draw.random() < share else {}
 
 
 def _drawn(values: dict[str, Any], draw: random.Random) -> dict[str, Any]:

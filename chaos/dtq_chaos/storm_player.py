@@ -1,7 +1,7 @@
 """Plays a storm: keeps a worker in each place, asks what is to be asked, lets faults strike.
 
 Comes in: a stage and a schedule whose every part has its millisecond. Goes out: the records of the
-bench. One thread strikes, mends, looks and keeps the workers; some others submit, since a
+bench. One thread strikes, mends, asks and keeps the workers; some others submit, since a
 submission whose reply is lost waits for it. What comes late is done at once, in the planned order.
 """
 
@@ -56,9 +56,11 @@ def _submit(bench: Bench, client: Target, ask: Ask) -> None:
     bench.submit(*fields.pop("steps"), task_id=ask.task_id, through=client, **fields)
 
 
-ASKS: dict[str, Callable[[Bench, Target, Ask], None]] = {"submit": _submit}
-"""How each thing is asked by the threads that ask. A new one has its word in `schedule.Ask`, its
-sort in `storm`, and its function here."""
+ASKS: dict[str, Callable[[Bench, str], object]] = {
+    "look": Bench.look, "cancel": Bench.cancel, "requeue": Bench.requeue,
+    "discard": Bench.discard}
+"""What is asked about one task, over a link of its own that nothing befalls. A new one has its word
+in `schedule.Ask`, its share in `storm`, and its function here."""
 
 
 class _Player:
@@ -67,15 +69,17 @@ class _Player:
     def __init__(self, stage: Stage, schedule: Schedule) -> None:
         self.given_up = threading.Event()
         self._stage, self._bench = stage, stage.bench
-        self._asks = [ask for ask in schedule.asks if ask.ask in ASKS]
+        self._submissions = [ask for ask in schedule.asks if ask.ask == "submit"]
         self._places: dict[int, Worker] = {}
         self._numbers = 0
         self._to_do: list[tuple[int, int, Callable[[], None]]] = []
         for number, entry in enumerate(schedule.entries if stage.with_faults else ()):
             self._at(entry.when.count, partial(self._strike, number, entry))
         for ask in schedule.asks:
-            if ask.ask == "look":
-                self._at(ask.at_ms, partial(self._look, ask))
+            if ask.ask == "pause":
+                self._at(ask.at_ms, partial(self._pause, ask.fields["lasts_ms"]))
+            elif ask.ask != "submit":
+                self._at(ask.at_ms, partial(self._ask, ask))
         for place in range(1, PLACES + 1):
             self._start(place)
         for worker in self._places.values():
@@ -85,13 +89,13 @@ class _Player:
     # ------------------------------------------------------------ asking
 
     def ask_all(self, asker: int) -> None:
-        """Ask every fourth thing in its time, with a client of this thread's own."""
+        """Submit every fourth task in its time, with a client of this thread's own."""
         client = self._bench.open_target(self._stage.url_of(CLIENT))
         with contextlib.closing(client):
-            for ask in self._asks[asker::ASKERS]:
+            for ask in self._submissions[asker::ASKERS]:
                 if self.given_up.wait(max(0, ask.at_ms - self._elapsed_ms()) / 1000):
                     return
-                ASKS[ask.ask](self._bench, client, ask)
+                _submit(self._bench, client, ask)
 
     def _elapsed_ms(self) -> int:
         return (time.monotonic_ns() - self._began_ns) // 1_000_000
@@ -101,7 +105,7 @@ class _Player:
     def strike_all(self) -> None:
         """Do everything in its time, until all is mended and all has been asked."""
         last_ms = max([at_ms for at_ms, _, _ in self._to_do]
-                      + [ask.at_ms for ask in self._asks], default=0)
+                      + [ask.at_ms for ask in self._submissions], default=0)
         while self._to_do or self._elapsed_ms() < last_ms:
             self._keep()
             if self._to_do and self._to_do[0][0] <= self._elapsed_ms():
@@ -142,8 +146,15 @@ class _Player:
             return None
         return {**parameters, "worker": worker.name, "link": worker.name}
 
-    def _look(self, ask: Ask) -> None:
-        self._bench.look(ask.task_id)
+    def _ask(self, ask: Ask) -> None:
+        """Ask about a task, if it has been submitted."""
+        if ask.task_id in self._bench.submissions:
+            ASKS[ask.ask](self._bench, ask.task_id)
+
+    def _pause(self, lasts_ms: int) -> None:
+        """Pause the queue; it is resumed in this storm, whatever else becomes of it."""
+        self._bench.pause()
+        self._at(self._elapsed_ms() + lasts_ms, self._bench.resume)
 
     # ------------------------------------------------------------ places
 

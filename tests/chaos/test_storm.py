@@ -12,7 +12,7 @@ from dtq_chaos.faults import FAULTS
 from dtq_chaos.scenario import as_trial, planned
 from dtq_chaos.schedule import Entry, Schedule, When
 from dtq_chaos.storm import SORTS, scenario
-from dtq_chaos.storm_player import CLIENT, PLACES
+from dtq_chaos.storm_player import ASKS, CLIENT, PLACES
 from dtq_conformance.clauses import load_clauses
 from dtq_conformance.history import Mark, Process
 from dtq_conformance.target import Submission
@@ -86,7 +86,23 @@ def test_each_sort_of_task_is_submitted_within_the_limits(seed: int) -> None:
 def test_ids_of_tasks_are_all_different() -> None:
     ids = [ask.task_id for ask in plan(1).asks if ask.ask == "submit"]
     assert len(set(ids)) == len(ids)
-    assert {ask.task_id for ask in plan(1).asks} == set(ids)
+    assert {ask.task_id for ask in plan(1).asks if ask.ask != "pause"} == set(ids)
+
+
+def test_everything_that_can_be_asked_is_asked_in_some_storm_and_about_submitted_tasks() -> None:
+    asks = [ask for seed in SEEDS for ask in plan(seed).asks]
+    assert {ask.ask for ask in asks} == {"submit", "pause", *storm.AFTERWARDS}
+    assert storm.AFTERWARDS.keys() == ASKS.keys()
+    fields = {name for ask in asks for name in ask.fields}
+    assert {"ttl_ms", "idempotency_key", "timeout_ms", "lasts_ms"} <= fields
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_task_is_asked_about_after_its_submission(seed: int) -> None:
+    submitted: set[str | None] = set()
+    for ask in plan(seed).asks:
+        assert ask.ask in ("submit", "pause") or ask.task_id in submitted
+        submitted.add(ask.task_id)
 
 
 def test_a_brief_absence_is_within_a_lease_less_a_heartbeat_and_a_long_one_beyond() -> None:

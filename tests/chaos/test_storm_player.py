@@ -18,11 +18,29 @@ from dtq_conformance.operation import Operation
 from tests.conformance.miniature import Miniature, bench_of, lab_in
 
 
+class Administered(Miniature):
+    """A miniature that can be paused and cancels tasks; `asked` says what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+
+    def pause(self) -> None:
+        self.asked.append("pause")
+
+    def resume(self) -> None:
+        self.asked.append("resume")
+
+    def cancel(self, task_id: str) -> str:
+        self.asked.append(f"cancel {task_id[0]}")
+        return "cancelled"
+
+
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """Links lead straight to the broker."""
     monkeypatch.setattr(Stage, "url_of", lambda stage, _: stage.bench.lab.broker.url)
-    with lab_in(tmp_path / "logs") as lab, bench_of(Miniature(), lab) as bench:
+    with lab_in(tmp_path / "logs") as lab, bench_of(Administered(), lab) as bench:
         yield bench
 
 
@@ -104,6 +122,22 @@ def test_what_is_to_be_asked_is_asked_in_its_time(bench: Bench) -> None:
     assert all(record.outcome == "ok" for record in asked.values())
     assert asked["submit", "a" * 32].asked_ns - began_ns > 100_000_000
     assert asked["submit", "a" * 32].request["priority"] == 3
+
+
+def asked(bench: Bench) -> list[str]:
+    assert isinstance(bench.target, Administered)
+    return bench.target.asked
+
+
+def test_a_pause_is_over_before_the_storm_is(bench: Bench) -> None:
+    blow(bench, Ask(at_ms=0, ask="pause", fields={"lasts_ms": 50}))
+    assert asked(bench) == ["pause", "resume"]
+
+
+def test_what_was_not_submitted_is_not_asked_about(bench: Bench) -> None:
+    blow(bench, submit(0, "a" * 32), Ask(at_ms=200, ask="cancel", task_id="a" * 32),
+         Ask(at_ms=200, ask="cancel", task_id="b" * 32))
+    assert asked(bench) == ["cancel a"]
 
 
 def test_without_faults_only_the_work_is_there(bench: Bench) -> None:
