@@ -36,7 +36,7 @@ from dtq_conformance.target import (
     faults_in,
     lacks_of,
 )
-from dtq_conformance.waiting import WaitedTooLong, wait_for
+from dtq_conformance.waiting import WaitedTooLong, let_pass, wait_for
 
 UPSETS_LIMIT = 4
 """How many recovery times are waited in all for a target whose workers die again and again."""
@@ -340,7 +340,7 @@ class Bench:
 
     def await_quiet(self, span_ms: int) -> None:
         """Let this time pass: what must not happen in it is judged by its records."""
-        time.sleep(span_ms / 1000)
+        let_pass(span_ms)
 
     def await_all_terminal(self, task_ids: Iterable[str] | None = None, *,
                            limit_s: float | None = None) -> bool:

@@ -27,3 +27,8 @@ def wait_for(condition: Callable[[], T | None], *, reason: str, limit_s: float,
         if time.monotonic() > deadline:
             raise WaitedTooLong(f"waited {limit_s:g} s for {reason}")
         time.sleep(every_s)
+
+
+def let_pass(span_ms: int) -> None:
+    """Let time pass in which something must not happen, or that the trial itself is about."""
+    time.sleep(span_ms / 1000)

@@ -160,7 +160,7 @@ def read_take(reply: Any) -> TakeReply:
         last_ids=[last_id.decode() for last_id in last_ids],
         tasks=[Taken(level, entry_id.decode(), attempt, task_id.decode(), task_type.decode(),
                      payload, max_attempts, timeout_ms, queue.decode(), bool(alone), created_at,
-                     key.decode(), signature.decode())
+                     key.decode(errors="replace"), signature.decode(errors="replace"))
                for level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
                queue, alone, created_at, key, signature in tasks])
 

@@ -6,6 +6,7 @@ redis-server on the PATH; it keeps its data in a folder that goes with it.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -51,8 +52,7 @@ def run(settings: Settings, show: Callable[[Any], int]) -> int:
                   "docs": f"http://{settings.api_host}:{api_port}/docs",
                   "events": f"ws://{settings.api_host}:{api_port}{settings.ws_path}",
                   "redis": environment["DTQ_REDIS_URL"]})
-            while all(process.poll() is None for process in started):
-                time.sleep(0.2)
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
             raise SettingsError("One of the three processes has ended; what it said stands above.")
         except KeyboardInterrupt:
             return 0
@@ -92,12 +92,11 @@ def _is_free(settings: Settings) -> bool:
 def _await(started: list[subprocess.Popen[bytes]], answers: Callable[[], Any]) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline and started[-1].poll() is None:
-        try:
+        with contextlib.suppress(OSError, redis.RedisError):
             answers()
-        except (OSError, redis.RedisError):
-            time.sleep(0.05)
-        else:
             return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            started[-1].wait(0.05)
     raise SettingsError(f"{started[-1].args!r} did not come up within {START_LIMIT_S:g} s.")
 
 

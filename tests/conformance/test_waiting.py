@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from dtq_conformance.waiting import WaitedTooLong, wait_for
+from dtq_conformance.waiting import WaitedTooLong, let_pass, wait_for
 
 
 def test_the_first_true_value_is_returned() -> None:
@@ -30,3 +32,9 @@ def test_a_condition_is_asked_at_least_once() -> None:
 def test_what_a_condition_raises_is_passed_on() -> None:
     with pytest.raises(ZeroDivisionError):
         wait_for(lambda: 1 // 0, reason="nothing", limit_s=10)
+
+
+def test_time_that_is_let_pass_has_passed() -> None:
+    began_ns = time.monotonic_ns()
+    let_pass(20)
+    assert time.monotonic_ns() - began_ns >= 20_000_000
