@@ -1,24 +1,25 @@
 """Find the one node of a cluster that has our keys: all keys of an installation are in one slot.
 
 Comes in: a `redis+cluster://` URL and the key prefix, whose hash tag names the slot. Goes out: the
-address of the slot's master, as any node that is known tells it. Pure: who asks is the transport
-and the heartbeat's process, each with a connection of its own.
+address of the slot's master, as any node that is known tells it.
 """
 
 from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
+
+import msgspec
+
+from dtq_reference.wire import Address, Connection, Node, ScriptError
 
 SLOTS = 16_384
 
 ASK_TIMEOUT_S = 1.0
 """How long a node may take to say who has the slot, before another one is asked."""
-
-Node = tuple[str, int]
 
 
 def is_cluster(url: str) -> bool:
@@ -54,19 +55,29 @@ def nodes_of(url: str) -> list[Node]:
 class Slot:
     """The nodes that are known, and what they say of one slot."""
 
-    def __init__(self, number: int, nodes: list[Node]) -> None:
-        self.number = number
-        self._seeds = nodes
-        self._nodes = nodes
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._nodes = address.nodes
 
-    def nodes(self) -> Iterator[Node]:
-        """Whom to ask, one after the other: one that did not help is asked last from then on."""
+    def find(self) -> Node:
+        """Ask the nodes, one after the other, for the slot's master; one that did not help is asked
+        last from then on. Raises ConnectionError when none does."""
+        problem: Exception | str = "nobody has it"
         for node in list(self._nodes):
-            yield node
+            asked = msgspec.structs.replace(self._address, host=node[0], port=node[1])
+            connection = Connection(asked, ASK_TIMEOUT_S)
+            try:
+                if master := self.master(node, connection.call("CLUSTER", "SLOTS")):
+                    return master
+            except (OSError, ScriptError) as error:
+                problem = error
+            finally:
+                connection.close()
             self._nodes = [*(other for other in self._nodes if other != node), node]
+        raise ConnectionError(f"no node tells the master of slot {self._address.slot}: {problem}")
 
     def master(self, asked: Node, reply: Any) -> Node | None:
-        """The slot's master by the reply to CLUSTER SLOTS, and all nodes that it names.
+        """The slot's master by the reply to CLUSTER SLOTS, all nodes of which are remembered.
 
         Each range is first slot, last slot, master, replicas; a node is its host, port and more. A
         host that is empty is the one that was asked. None when nobody has the slot.
@@ -74,17 +85,11 @@ class Slot:
         ranges = [(first, last, [((node[0] or b"").decode() or asked[0], node[1])
                                  for node in nodes]) for first, last, *nodes in reply]
         told = [node for _, _, nodes in ranges for node in nodes]
-        self._nodes = list(dict.fromkeys([asked, *told, *self._seeds]))
-        return next((nodes[0] for first, last, nodes in ranges if first <= self.number <= last),
-                    None)
+        self._nodes = list(dict.fromkeys([asked, *told, *self._address.nodes]))
+        return next((nodes[0] for first, last, nodes in ranges
+                     if first <= self._address.slot <= last), None)
 
 
-def slot_in(url: str, prefix: str) -> Slot | None:
-    """The slot of a cluster's URL; None for a single server. Raises ValueError when the prefix has
-    no hash tag."""
-    if not is_cluster(url):
-        return None
-    number = slot_of(prefix)
-    if number is None:
-        raise ValueError("a cluster needs a hash tag in DTQ_KEY_PREFIX, such as {orders}:")
-    return Slot(number, nodes_of(url))
+def finder(address: Address) -> Callable[[], Node] | None:
+    """What finds the server anew for each connection; None where it stays where it is."""
+    return Slot(address).find if address.nodes else None

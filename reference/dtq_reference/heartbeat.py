@@ -12,15 +12,14 @@ import sys
 from typing import TYPE_CHECKING
 
 import msgspec
-from redis.asyncio.connection import parse_url
 
 from dtq_reference import calls
-from dtq_reference.cluster import nodes_of, plain_url, slot_in
 from dtq_reference.executor import Executor
-from dtq_reference.heartbeat_process import Address, Beat, Orders, Told
+from dtq_reference.heartbeat_process import Beat, Orders, Told
 from dtq_reference.poller import Register
 from dtq_reference.scripts import SCRIPTS
 from dtq_reference.settings import HEARTBEAT_JITTER
+from dtq_reference.transport import address_of
 
 if TYPE_CHECKING:
     from dtq_reference.worker import Hands, Hold
@@ -125,15 +124,3 @@ def _result_of(beat: Beat) -> str:
     if not beat.problem:
         return "ok"
     return "error" if beat.problem.startswith("ScriptError") else "unanswered"
-
-
-def address_of(url: str, prefix: str = "") -> Address:
-    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too."""
-    parts = parse_url(plain_url(url))
-    slot = slot_in(url, prefix)
-    return Address(
-        nodes=nodes_of(url) if slot else [], slot=slot.number if slot else -1,
-        host=parts.get("host", "localhost"), port=parts.get("port", 6379),
-        path=parts.get("path", ""), tls=url.startswith("rediss"),
-        username=parts.get("username", ""), password=parts.get("password", ""),
-        db=parts.get("db", 0))

@@ -14,33 +14,14 @@ import os
 import random
 import select
 import signal
-import socket
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import hiredis
 import msgspec
 
-from dtq_reference.cluster import ASK_TIMEOUT_S, Node, Slot
-
-ELSEWHERE = ("MOVED", "READONLY", "CLUSTERDOWN", "MASTERDOWN")
-"""Refusals after which another server may be the one to ask."""
-
-
-class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the server is: a host and port, or the path of a socket. In a cluster, where some
-    `nodes` of it are, and the `slot` whose master is the server."""
-
-    host: str = "localhost"
-    port: int = 6379
-    nodes: list[Node] = []
-    slot: int = -1
-    path: str = ""
-    tls: bool = False
-    username: str = ""
-    password: str = ""
-    db: int = 0
+from dtq_reference.cluster import finder
+from dtq_reference.wire import Address, Connection, ScriptError
 
 
 class Orders(msgspec.Struct, frozen=True):
@@ -74,96 +55,6 @@ class Beat(msgspec.Struct, frozen=True):
     state: str = ""
     held: list[int] = []
     problem: str = ""
-
-
-class ScriptError(Exception):
-    """The server's own error reply."""
-
-
-@dataclass
-class Connection:
-    """One connection to the server, opened when needed; after any trouble it is opened anew."""
-
-    address: Address
-    timeout_s: float
-    _socket: socket.socket | None = None
-    _reader: Any = None
-    _slot: Slot | None = None
-
-    def __post_init__(self) -> None:
-        if self.address.nodes:
-            self._slot = Slot(self.address.slot, self.address.nodes)
-
-    def call(self, *command: Any) -> Any:
-        """Send one command and return its reply. Raises OSError or `ScriptError`."""
-        try:
-            if self._socket is None:
-                if self._slot is not None:
-                    self._find(self._slot)
-                self._open()
-            return self._ask(command)
-        except OSError:
-            self.close()
-            raise
-        except ScriptError as error:
-            if str(error).startswith(ELSEWHERE):
-                self.close()
-            raise
-
-    def close(self) -> None:
-        """Forget the connection, and with it any reply that was not read."""
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = None
-
-    def _find(self, slot: Slot) -> None:
-        """Ask the nodes that are known for the slot's master, and make it the address."""
-        problem: Exception = ConnectionError("nobody has it")
-        for host, port in slot.nodes():
-            asked = Connection(msgspec.structs.replace(self.address, host=host, port=port,
-                                                       nodes=[]), ASK_TIMEOUT_S)
-            try:
-                if master := slot.master((host, port), asked.call("CLUSTER", "SLOTS")):
-                    self.address = msgspec.structs.replace(self.address, host=master[0],
-                                                           port=master[1])
-                    return
-            except (OSError, ScriptError) as error:
-                problem = error
-            finally:
-                asked.close()
-        raise ConnectionError(f"no node tells the master of slot {slot.number}: {problem}")
-
-    def _open(self) -> None:
-        address = self.address
-        if address.path:
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.settimeout(self.timeout_s)
-            self._socket.connect(address.path)
-        else:
-            self._socket = socket.create_connection((address.host, address.port), self.timeout_s)
-        if address.tls:
-            import ssl  # megabytes that only an encrypted connection needs
-
-            self._socket = ssl.create_default_context().wrap_socket(
-                self._socket, server_hostname=address.host)
-        self._reader = hiredis.Reader(replyError=ScriptError)
-        if address.password:
-            name = (address.username,) if address.username else ()
-            self._ask(("AUTH", *name, address.password))
-        if address.db:
-            self._ask(("SELECT", address.db))
-
-    def _ask(self, command: tuple[Any, ...]) -> Any:
-        assert self._socket is not None
-        self._socket.sendall(hiredis.pack_command(command))
-        while (reply := self._reader.gets()) is False:
-            data = self._socket.recv(65_536)
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            self._reader.feed(data)
-        if isinstance(reply, ScriptError):
-            raise reply
-        return reply
 
 
 def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
@@ -221,7 +112,7 @@ def main() -> None:
     while not lines:
         lines = pipes.hear(60)
     orders = msgspec.json.decode(lines.pop(0), type=Orders)
-    connection = Connection(orders.address, orders.timeout_s)
+    connection = Connection(orders.address, orders.timeout_s, finder(orders.address))
     told = Told()
     due = time.monotonic()  # at once, since the worker takes nothing before it hears a beat
     while True:

@@ -19,28 +19,18 @@ from typing import Any, Literal
 
 import redis
 import redis.asyncio
+from redis import exceptions
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    AuthorizationError,
-    BusyLoadingError,
-    ClusterDownError,
-    ConnectionError,
-    MovedError,
-    NoScriptError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TimeoutError,
-)
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from dtq_reference.calls import Call
-from dtq_reference.cluster import ASK_TIMEOUT_S, Slot, plain_url, slot_in
+from dtq_reference.cluster import finder, is_cluster, nodes_of, plain_url, slot_of
 from dtq_reference.errors import BrokerUnreachable, DtqError
 from dtq_reference.scripts import SCRIPTS
+from dtq_reference.wire import Address
 
 log = logging.getLogger("dtq.transport")
 
@@ -50,10 +40,12 @@ SOCKET_TIMEOUT_S = 3.0
 KEEPALIVE = {"TCP_KEEPIDLE": 3, "TCP_KEEPALIVE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 2}
 """A connection that only listens is noticed to be half-open after 5 s."""
 
-UNANSWERED = (ConnectionError, TimeoutError)
+UNANSWERED = (exceptions.ConnectionError, exceptions.TimeoutError)
 """No answer: whether the call was executed is unknown, unless it is `NotConnected`."""
 
-ELSEWHERE = (ReadOnlyError, MovedError, ClusterDownError)
+WRONG_PASSWORD = (exceptions.AuthenticationError, exceptions.AuthorizationError)
+
+ELSEWHERE = (exceptions.ReadOnlyError, exceptions.MovedError, exceptions.ClusterDownError)
 """Refusals after which another server may be the one to ask."""
 
 REFUSED_FOR_NOW = frozenset({
@@ -64,7 +56,7 @@ REFUSED_FOR_NOW = frozenset({
 Fate = Literal["unknown", "refused for now", "refused"]
 
 
-class NotConnected(ConnectionError):
+class NotConnected(exceptions.ConnectionError):
     """There was no connection, so nothing was sent."""
 
 
@@ -87,20 +79,35 @@ class _Trust:
 _trust = _Trust()
 
 
-def fate_of(error: RedisError) -> Fate:
+def fate_of(error: exceptions.RedisError) -> Fate:
     """What an error says about the call: nothing, or that it was surely not done."""
-    if isinstance(error, AuthenticationError | AuthorizationError):
+    if isinstance(error, WRONG_PASSWORD):
         return "refused"
-    if isinstance(error, NotConnected | BusyLoadingError):
+    if isinstance(error, NotConnected | exceptions.BusyLoadingError):
         return "refused for now"
     if isinstance(error, UNANSWERED):
         return "unknown"
     return "refused for now" if code_of(error) in REFUSED_FOR_NOW else "refused"
 
 
-def code_of(error: RedisError) -> str:
+def code_of(error: exceptions.RedisError) -> str:
     """The first word of an error reply, which redis-py takes off some of them."""
     return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])
+
+
+def address_of(url: str, prefix: str = "") -> Address:
+    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too.
+    Raises ValueError when the prefix has no hash tag there."""
+    parts = parse_url(plain_url(url))
+    slot = slot_of(prefix)
+    if is_cluster(url) and slot is None:
+        raise ValueError(f"A cluster needs a hash tag in DTQ_KEY_PREFIX, which is {prefix!r}.")
+    return Address(
+        host=parts.get("host", "localhost"), port=parts.get("port", 6379),
+        nodes=nodes_of(url) if is_cluster(url) else [], slot=-1 if slot is None else slot,
+        path=parts.get("path", ""), tls=url.startswith("rediss"),
+        username=parts.get("username", ""), password=parts.get("password", ""),
+        db=parts.get("db", 0))
 
 
 class Patience:
@@ -113,7 +120,7 @@ class Patience:
         self._attempt = 0
         self._unknown = False
 
-    def pause_s(self, error: RedisError) -> float:
+    def pause_s(self, error: exceptions.RedisError) -> float:
         """How long to wait before the next sending: 20 ms doubling to 1 s, less up to half of it
         by chance. Raises what the caller is to know: the error itself when asking again is no use,
         and at the end of the time `BrokerUnreachable`, or `DtqError` when nothing was done."""
@@ -130,7 +137,7 @@ class Patience:
         self._attempt += 1
         return pause_s
 
-    def _gave_up(self, error: RedisError) -> Exception:
+    def _gave_up(self, error: exceptions.RedisError) -> Exception:
         said = f"within {self._limit_s:g} s: {str(error).rstrip('.')}"
         if self._unknown:
             return BrokerUnreachable(f"Redis did not answer {said}. Whether it was done is "
@@ -143,11 +150,7 @@ class _Finding:
     """Laid over a class of redis-py's synchronous connections, `_base`: finds the slot's master
     before it connects, and tells a failure to connect from a lost answer."""
 
-    slot: Slot | None = None
-
-    def __init__(self: Any, **options: Any) -> None:
-        self._base.__init__(self, **options)
-        self._options = options
+    made_at = 0.0
 
     def connect(self: Any) -> None:
         if _trust.has(self):
@@ -155,10 +158,10 @@ class _Finding:
         self.disconnect()
         self.made_at = time.monotonic()
         try:
-            if self.slot is not None:
-                self.host, self.port = self._find(self.slot)
+            if self._find:
+                self.host, self.port = self._find()
             self._base.connect(self)
-        except UNANSWERED as error:
+        except (*UNANSWERED, OSError) as error:
             raise _not_connected(error) from error
 
     def read_response(self: Any, *args: Any, **options: Any) -> Any:
@@ -168,30 +171,11 @@ class _Finding:
             _trust.lose()
             raise
 
-    def _find(self: Any, slot: Slot) -> tuple[str, int]:
-        problem = "nobody has the slot"
-        for host, port in slot.nodes():
-            asked = self._base(**_to_ask(self._options, host, port))
-            try:
-                asked.connect()
-                asked.send_command("CLUSTER", "SLOTS")
-                if master := slot.master((host, port), asked.read_response()):
-                    return master
-            except (*UNANSWERED, ResponseError) as error:
-                problem = str(error)
-            finally:
-                asked.disconnect()
-        raise NotConnected(f"no node tells the master of slot {slot.number}: {problem}")
-
 
 class _AsyncFinding:
-    """The same for asynchronous connections."""
+    """The same over asynchronous connections."""
 
-    slot: Slot | None = None
-
-    def __init__(self: Any, **options: Any) -> None:
-        self._base.__init__(self, **options)
-        self._options = options
+    made_at = 0.0
 
     async def connect(self: Any) -> None:
         if _trust.has(self):
@@ -199,10 +183,10 @@ class _AsyncFinding:
         await self.disconnect()
         self.made_at = time.monotonic()
         try:
-            if self.slot is not None:
-                self.host, self.port = await self._find(self.slot)
+            if self._find:
+                self.host, self.port = await asyncio.to_thread(self._find)
             await self._base.connect(self)
-        except UNANSWERED as error:
+        except (*UNANSWERED, OSError) as error:
             raise _not_connected(error) from error
 
     async def read_response(self: Any, *args: Any, **options: Any) -> Any:
@@ -212,30 +196,10 @@ class _AsyncFinding:
             _trust.lose()
             raise
 
-    async def _find(self: Any, slot: Slot) -> tuple[str, int]:
-        problem = "nobody has the slot"
-        for host, port in slot.nodes():
-            asked = self._base(**_to_ask(self._options, host, port))
-            try:
-                await asked.connect()
-                await asked.send_command("CLUSTER", "SLOTS")
-                if master := slot.master((host, port), await asked.read_response()):
-                    return master
-            except (*UNANSWERED, ResponseError) as error:
-                problem = str(error)
-            finally:
-                await asked.disconnect()
-        raise NotConnected(f"no node tells the master of slot {slot.number}: {problem}")
 
-
-def _to_ask(options: dict[str, Any], host: str, port: int) -> dict[str, Any]:
-    return {**options, "host": host, "port": port, "socket_timeout": ASK_TIMEOUT_S,
-            "socket_connect_timeout": ASK_TIMEOUT_S}
-
-
-def _not_connected(error: RedisError) -> RedisError:
+def _not_connected(error: Exception) -> Exception:
     """A wrong password stays what it is: it needs another one, not another try."""
-    return NotConnected(str(error)) if fate_of(error) != "refused" else error
+    return error if isinstance(error, WRONG_PASSWORD) else NotConnected(str(error))
 
 
 def _client(module: Any, finding: type, url: str, prefix: str, retry: Any) -> Any:
@@ -251,10 +215,10 @@ def _client(module: Any, finding: type, url: str, prefix: str, retry: Any) -> An
             getattr(socket, name): value for name, value in KEEPALIVE.items()
             if hasattr(socket, name)}}
     client = module.Redis.from_url(plain_url(url), **options)
-    pool = client.connection_pool
+    pool, find = client.connection_pool, finder(address_of(url, prefix))
     base = pool.connection_class
-    pool.connection_class = type(f"Finding{base.__name__}", (finding, base),
-                                 {"slot": slot_in(url, prefix), "_base": base})
+    pool.connection_class = type(f"Finding{base.__name__}", (finding, base), {
+        "_base": base, "_find": staticmethod(find) if find else None})
     return client
 
 
@@ -270,7 +234,7 @@ class Transport:
         script = SCRIPTS[call.script]
         try:
             return self.redis.evalsha(script.sha, len(call.keys), *call.keys, call.argument)
-        except NoScriptError:
+        except exceptions.NoScriptError:
             return self.redis.eval(script.source, len(call.keys), *call.keys, call.argument)
 
     def call_again(self, call: Call, *, limit_s: float) -> Any:
@@ -280,7 +244,7 @@ class Transport:
         while True:
             try:
                 return self.call(call)
-            except RedisError as error:
+            except exceptions.RedisError as error:
                 time.sleep(patience.pause_s(error))
 
     def close(self) -> None:
@@ -300,7 +264,7 @@ class AsyncTransport:
         script = SCRIPTS[call.script]
         try:
             return await self.redis.evalsha(script.sha, len(call.keys), *call.keys, call.argument)
-        except NoScriptError:
+        except exceptions.NoScriptError:
             return await self.redis.eval(script.source, len(call.keys), *call.keys, call.argument)
 
     async def call_again(self, call: Call, *, limit_s: float | None = None) -> Any:
@@ -309,7 +273,7 @@ class AsyncTransport:
         while True:
             try:
                 return await self.call(call)
-            except RedisError as error:
+            except exceptions.RedisError as error:
                 await asyncio.sleep(patience.pause_s(error))
 
     async def close(self) -> None:

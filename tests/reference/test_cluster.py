@@ -20,11 +20,10 @@ import pytest
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
 from dtq_reference import settings
-from dtq_reference.cluster import Slot, nodes_of, plain_url, slot_in, slot_of
+from dtq_reference.cluster import Slot, finder, nodes_of, plain_url, slot_of
 from dtq_reference.errors import SettingsError
-from dtq_reference.heartbeat import address_of
-from dtq_reference.heartbeat_process import Connection, ScriptError
-from dtq_reference.transport import AsyncTransport
+from dtq_reference.transport import AsyncTransport, address_of
+from dtq_reference.wire import Address, Connection, ScriptError
 from redis.crc import key_slot
 
 from tests.reference.clusters import LIMIT_S, Cluster, Node, running_cluster
@@ -67,7 +66,7 @@ def test_a_clusters_url_names_nodes_and_what_else_redis_py_reads(
 
 
 def test_the_url_of_one_server_has_no_slot_and_stays_as_it_is() -> None:
-    assert slot_in("redis://h:1/2", "dtq:") is None
+    assert finder(address_of("redis://h:1/2", "dtq:")) is None
     assert plain_url("unix:///run/redis.sock?db=3") == "unix:///run/redis.sock?db=3"
 
 
@@ -81,19 +80,17 @@ def test_a_cluster_that_cannot_be_used_is_refused_at_the_start(
         settings.load({"DTQ_REDIS_URL": url, "DTQ_KEY_PREFIX": prefix})
 
 
-def test_the_master_is_the_first_node_of_the_range_and_all_nodes_are_remembered() -> None:
-    slot = Slot(9, [("seed", 1)])
+def test_the_master_is_the_first_node_of_the_range_that_has_the_slot() -> None:
+    slot = Slot(Address(slot=9, nodes=[("seed", 1)]))
     reply = [[0, 8, [b"other", 2, b"id"]], [9, 9, [b"", 3, b"id"], [None, 4, b"id"]]]
     assert slot.master(("seed", 1), reply) == ("seed", 3)
-    assert list(slot.nodes()) == [("seed", 1), ("other", 2), ("seed", 3), ("seed", 4)]
     assert slot.master(("other", 2), reply[:1]) is None
 
 
-def test_a_node_that_did_not_help_is_asked_last_from_then_on() -> None:
-    slot = Slot(0, [("a", 1), ("b", 2), ("c", 3)])
-    asking = slot.nodes()
-    assert (next(asking), next(asking)) == (("a", 1), ("b", 2))
-    assert next(slot.nodes()) == ("b", 2)
+def test_a_slot_that_no_node_tells_of_is_an_os_error() -> None:
+    address = Address(nodes=[("127.0.0.1", 1), ("127.0.0.1", 2)], slot=5)
+    with pytest.raises(OSError, match="no node tells the master of slot 5"):
+        Slot(address).find()
 
 
 # On a cluster -----------------------------------------------------------------------------------
@@ -199,7 +196,8 @@ def test_all_three_connections_find_the_master_from_any_node(cluster: Cluster) -
             engine.submit()
             assert engine.settle(worker, succeeded(engine.take_one(worker))) == ["succeeded"]
         assert asyncio.run(asked(AsyncTransport(url, ANY))) == 1
-        connection = Connection(address_of(url, ANY), 5.0)
+        address = address_of(url, ANY)
+        connection = Connection(address, 5.0, finder(address))
         assert connection.call("EXISTS", f"{ANY}workers") == 1
         with pytest.raises(ScriptError, match="MOVED"):
             connection.call("EXISTS", f"{elsewhere}workers")
