@@ -8,155 +8,42 @@ All times are CLOCK_MONOTONIC nanoseconds of one machine.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from dtq_conformance.key_table import KeysAtRest
 from dtq_conformance.operation import Operation, by_task
+from dtq_conformance.pairing import Execution, Life, Spell, lives_of, pair, spells_of
+from dtq_conformance.record import (
+    Effect,
+    Fault,
+    Footer,
+    Header,
+    Mark,
+    Pace,
+    Process,
+    Stall,
+    Timing,
+    Witness,
+)
 from dtq_conformance.snapshot import Snapshot
 
-FORMAT = 1
+__all__ = [
+    "FORMAT", "Effect", "Execution", "Fault", "Footer", "Header", "History", "HistoryError", "Life",
+    "Mark", "Pace", "Process", "Record", "Spell", "Stall", "Timing", "Witness", "pair", "read",
+    "write"]
+"""What makes up a history; `record` and `pairing` define the smaller parts."""
 
-Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
-                 "broker_away", "broker_restarted", "group_dropped", "replaced", "forged",
-                 "deleted"]
+FORMAT = 1
 
 
 class HistoryError(Exception):
     """A history that cannot be judged: cut short, altered, newer than this program, not one."""
-
-
-class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The intervals that the target ran with, in milliseconds; `jitter` is a share of a delay,
-    `key_ms` how long an idempotency key outlives its task."""
-
-    lease_ms: int
-    heartbeat_ms: int
-    reap_ms: int
-    schedule_ms: int
-    drain_ms: int
-    recovery_ms: int
-    base_delay_ms: int
-    max_delay_ms: int
-    jitter: float
-    key_ms: int = 86_400_000
-
-
-class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-             tag_field="kind", tag="header"):
-    """Which run this was. `clauses` are those that the trial sets out to test.
-
-    `expects` is "violated" where the harness itself does the harm, so that the judge is tested.
-    """
-
-    format: int
-    run_id: str
-    room: str
-    trial: str
-    target: str
-    claims: list[str]
-    broker: str
-    seed: int
-    began_at: str
-    began_ns: int
-    with_faults: bool
-    timing: Timing
-    clauses: list[str]
-    versions: dict[str, str]
-    repeat: str
-    expects: Literal["holds", "violated"] = "holds"
-
-
-class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-              tag_field="kind", tag="witness"):
-    """A line that a handler wrote, outside the queue, when it started or ended."""
-
-    at_ns: int
-    event: Literal["start", "end"]
-    task_id: str
-    attempt: int
-    worker_id: str
-    pid: int
-    label: str = ""
-    outcome: Literal["ok", "failed", "cancelled"] | None = None
-
-
-class Process(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-              tag_field="kind", tag="process"):
-    """A process of the lab started or ended. `asked` says what the lab last sent it, if any.
-
-    `name` is the lab's name ("worker-1"), unique in a run; `signal` the one it died of;
-    `concurrency` stands in the start of a worker.
-    """
-
-    at_ns: int
-    event: Literal["start", "exit"]
-    role: str
-    name: str
-    pid: int
-    exit_code: int | None = None
-    signal: int | None = None
-    asked: str = ""
-    concurrency: int | None = None
-
-
-class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-            tag_field="kind", tag="fault"):
-    """A fault began, bit (its effect was seen from outside) or ended.
-
-    `number` is its place in the schedule; `effect` is what it does to its victim, which is all
-    that checkers look at; `pids` are the worker processes that it befalls.
-    """
-
-    at_ns: int
-    fault: str
-    number: int
-    phase: Literal["begin", "bit", "end"]
-    effect: Effect
-    pids: list[int] = []
-    detail: dict[str, Any] = {}
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-           tag_field="kind", tag="mark"):
-    """Proof, read outside the engine, that a fault bit as the scenario meant it to."""
-
-    name: str
-    held: bool
-    sentence: str
-    evidence: dict[str, Any] = {}
-
-
-class Stall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-            tag_field="kind", tag="stall"):
-    """The machine gave the pacemaker no time between these two instants."""
-
-    from_ns: int
-    to_ns: int
-
-
-class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-           tag_field="kind", tag="pace"):
-    """What the pacemaker saw over the whole run."""
-
-    beats: int
-    first_ns: int
-    last_ns: int
-    longest_gap_ms: float
-
-
-class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
-             tag_field="kind", tag="footer"):
-    """The number of lines above this one, the header included, and their SHA-256."""
-
-    lines: int
-    sha256: str
 
 
 Record = Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest | Snapshot
@@ -164,47 +51,6 @@ _Line = Header | Record | Footer
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(_Line)
-
-
-@dataclass(frozen=True)
-class Execution:
-    """One run of a handler: a start and, unless the process died or it still runs, its end."""
-
-    task_id: str
-    attempt: int
-    worker_id: str
-    pid: int
-    label: str
-    start_ns: int
-    end_ns: int | None
-    outcome: str | None
-
-
-@dataclass(frozen=True)
-class Life:
-    """One worker process from its start to its exit (`None` while it lives)."""
-
-    name: str
-    pid: int
-    role: str
-    start_ns: int
-    exit_ns: int | None
-    exit_code: int | None
-    signal: int | None
-    asked: str
-    concurrency: int | None
-
-
-@dataclass(frozen=True)
-class Spell:
-    """A time during which a fault lay on some processes: `to_ns` is None if it never ended."""
-
-    fault: str
-    effect: Effect
-    pids: frozenset[int]
-    from_ns: int
-    to_ns: int | None
-    detail: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -258,7 +104,7 @@ class History:
     @cached_property
     def lives(self) -> list[Life]:
         """The life of each process of the lab, ordered by start."""
-        return _lives(self.of(Process))
+        return lives_of(self.of(Process))
 
     def life_of(self, pid: int, at_ns: int) -> Life | None:
         """The process that had this pid at this instant, if the lab started it."""
@@ -270,7 +116,7 @@ class History:
     @cached_property
     def spells(self) -> list[Spell]:
         """Each fault of the run from its begin to its end."""
-        return _spells(self.of(Fault))
+        return spells_of(self.of(Fault))
 
     @cached_property
     def stalls(self) -> list[Stall]:
@@ -294,52 +140,6 @@ def _latest(record: Record) -> int:
     if isinstance(record, Pace):
         return record.last_ns
     return 0 if isinstance(record, Mark) else record.at_ns
-
-
-def pair(lines: Iterable[Witness]) -> list[Execution]:
-    """Join each start line with the end line of the same task, attempt and process.
-
-    An end without a start cannot be paired and becomes an execution that began when it ended,
-    so that checkers see it.
-    """
-    open_: dict[tuple[str, int, int], list[int]] = defaultdict(list)
-    found: list[Execution] = []
-    for line in sorted(lines, key=lambda w: (w.at_ns, w.event == "end")):
-        key = (line.task_id, line.attempt, line.pid)
-        if line.event == "end" and open_[key]:
-            place = open_[key].pop(0)
-            found[place] = replace(found[place], end_ns=line.at_ns, outcome=line.outcome)
-            continue
-        if line.event == "start":
-            open_[key].append(len(found))
-        ended = line.event == "end"
-        found.append(Execution(
-            task_id=line.task_id, attempt=line.attempt, worker_id=line.worker_id, pid=line.pid,
-            label=line.label, start_ns=line.at_ns, end_ns=line.at_ns if ended else None,
-            outcome=line.outcome if ended else None))
-    return sorted(found, key=lambda e: e.start_ns)
-
-
-def _lives(records: Iterable[Process]) -> list[Life]:
-    lives: list[Life] = []
-    for record in sorted(records, key=lambda p: (p.at_ns, p.event == "exit")):
-        if record.event == "start":
-            lives.append(Life(record.name, record.pid, record.role, record.at_ns,
-                              None, None, None, "", record.concurrency))
-            continue
-        for place, life in enumerate(lives):
-            if life.name == record.name and life.pid == record.pid and life.exit_ns is None:
-                lives[place] = replace(life, exit_ns=record.at_ns, exit_code=record.exit_code,
-                                       signal=record.signal, asked=record.asked)
-                break
-    return lives
-
-
-def _spells(records: Sequence[Fault]) -> list[Spell]:
-    ends = {(fault.fault, fault.number): fault.at_ns for fault in records if fault.phase == "end"}
-    return [Spell(fault.fault, fault.effect, frozenset(fault.pids), fault.at_ns,
-                  ends.get((fault.fault, fault.number)), fault.detail)
-            for fault in records if fault.phase == "begin"]
 
 
 def write(path: Path, header: Header, records: Iterable[Record]) -> None:

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.histories import (
-    T,
     born,
-    end,
     fault,
     flat,
     gone,
@@ -25,7 +23,6 @@ from tests.conformance.histories import (
     pid,
     ran,
     stall,
-    start,
     submit,
 )
 from tests.conformance.histories import history as a_history
@@ -118,24 +115,6 @@ def test_what_is_not_a_history_is_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_an_execution_is_a_start_with_its_end() -> None:
-    first, second = a_history(start(100), ran(20, 30, attempt=2, by=2), end(150)).executions[T]
-    assert (first.attempt, first.end_ns, first.outcome) == (2, ns(30), "ok")
-    assert (second.attempt, second.end_ns, second.pid) == (1, ns(150), pid(1))
-
-
-def test_an_end_without_a_start_is_seen_as_an_execution() -> None:
-    (only,) = a_history(end(150)).executions[T]
-    assert (only.start_ns, only.end_ns) == (ns(150), ns(150))
-
-
 def test_a_pid_that_was_given_again_belongs_to_the_younger_process() -> None:
     lived = a_history(born(1), gone(1, 50, signal=9), born(1, at=60))
     assert [lived.life_of(pid(1), ns(at)) for at in (40, 70)] == lived.lives
-
-
-def test_a_fault_lies_on_its_victim_from_its_begin_to_its_end() -> None:
-    (spell,) = a_history(fault("stopped", 100, 200, worker=1)).spells
-    assert (spell.from_ns, spell.to_ns, spell.pids) == (ns(100), ns(200), {pid(1)})
-    (open_,) = a_history(fault("stopped", 100, worker=1)).spells
-    assert open_.to_ns is None
