@@ -8,7 +8,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 def _put_in() -> None:
     for script in ("settle", "take"):
         rewrite(script, "local function add_dead_letter(letters, fields)\n",
-                "local function add_dead_letter(letters, fields)\n  if letters then return end\n")
+                "local function add_dead_letter(letters, fields)\n"
+                "  if letters then return '0-0' end\n")
 
 
 DEFECT = Defect(
