@@ -19,17 +19,16 @@ from typing import Any
 import msgspec
 from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.target import ShowsReadiness, Target
-from dtq_conformance.waiting import WaitedTooLong, wait_for
 
-from dtq_chaos.fault import Stage
+from dtq_chaos.fault import Bite, Stage
 from dtq_chaos.schedule import Ask, Entry, Schedule
 
 PLACES, CONCURRENCY = 3, 4
 CLIENT = "client"
 """The link that what is submitted goes through."""
 ASKERS = 4
-VICTIM_LIMIT_S = 15.0
-"""How long a place may be without a worker that is ready when a fault is to strike there."""
+VICTIM_LIMIT_MS, AGAIN_MS = 30_000, 20
+"""How long a fault waits for a worker that is ready in its place, and how often it looks."""
 
 
 def set_up(stage: Stage) -> None:
@@ -71,6 +70,7 @@ class _Player:
         self._stage, self._bench = stage, stage.bench
         self._submissions = [ask for ask in schedule.asks if ask.ask == "submit"]
         self._places: dict[int, Worker] = {}
+        self._befallen: set[int | str | None] = set()  # places, and links of nobody's
         self._numbers = 0
         self._to_do: list[tuple[int, int, Callable[[], None]]] = []
         for number, entry in enumerate(schedule.entries if stage.with_faults else ()):
@@ -118,33 +118,37 @@ class _Player:
         heapq.heappush(self._to_do, (at_ms, self._numbers, what))
 
     def _strike(self, number: int, entry: Entry) -> None:
-        """Let a fault bite; it lasts as long as planned from then on. Without a victim none does.
+        """Let a fault bite; it lasts as long as planned from then on. One that finds no victim yet,
+        or its place befallen by another one, comes later; after a while it does not come at all.
         """
-        parameters = self._parameters(entry)
-        if parameters is None:
+        place = entry.parameters.get("place")
+        where = place or entry.parameters.get("link")
+        if where in self._befallen or (place is not None and not self._is_ready(place)):
+            if self._elapsed_ms() < entry.when.count + VICTIM_LIMIT_MS:
+                self._at(self._elapsed_ms() + AGAIN_MS, partial(self._strike, number, entry))
             return
-        struck = msgspec.structs.replace(entry, parameters=parameters)
+        struck = msgspec.structs.replace(entry, parameters=self._parameters(entry))
         bite = self._stage.begin(number, struck)
         if entry.fault == "terminate_worker":
             self._start(entry.parameters["place"])
         if entry.until is None:
             self._stage.end(number, struck, bite)
-        else:
-            self._at(self._elapsed_ms() + entry.until.count - entry.when.count,
-                     partial(self._stage.end, number, struck, bite))
+            return
+        self._befallen.add(where)
+        self._at(self._elapsed_ms() + entry.until.count - entry.when.count,
+                 partial(self._mend, number, struck, bite, where))
 
-    def _parameters(self, entry: Entry) -> dict[str, Any] | None:
+    def _mend(self, number: int, struck: Entry, bite: Bite, where: int | str | None) -> None:
+        self._stage.end(number, struck, bite)
+        self._befallen.discard(where)
+
+    def _parameters(self, entry: Entry) -> dict[str, Any]:
         """Those of the fault's module: a place stands for its worker of the moment and its link."""
         parameters = dict(entry.parameters)
-        place = parameters.pop("place", None)
-        if place is None:
+        if "place" not in parameters:
             return parameters
-        try:
-            worker = wait_for(lambda: self._ready(place), limit_s=VICTIM_LIMIT_S,
-                              reason=f"a worker in place {place}")
-        except WaitedTooLong:
-            return None
-        return {**parameters, "worker": worker.name, "link": worker.name}
+        name = self._places[parameters.pop("place")].name
+        return {**parameters, "worker": name, "link": name}
 
     def _ask(self, ask: Ask) -> None:
         """Ask about a task, if it has been submitted."""
@@ -170,8 +174,8 @@ class _Player:
             if not worker.process.alive:
                 self._start(place)
 
-    def _ready(self, place: int) -> Worker | None:
-        self._keep()
+    def _is_ready(self, place: int) -> bool:
+        """Whether the place has a worker that lives and has started up."""
         worker, target = self._places[place], self._bench.target
-        is_ready = not isinstance(target, ShowsReadiness) or target.is_ready(worker.name)
-        return worker if is_ready and worker.process.alive else None
+        return worker.process.alive and (
+            not isinstance(target, ShowsReadiness) or target.is_ready(worker.worker_id))

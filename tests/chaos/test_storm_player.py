@@ -101,6 +101,12 @@ def test_faults_that_last_overlap_and_end_in_their_time(bench: Bench) -> None:
     assert all(record.pids == [] for record in bench.records if isinstance(record, Fault))
 
 
+def test_a_place_that_is_befallen_is_left_alone_until_it_is_mended(bench: Bench) -> None:
+    told = blow(bench, entry("last", 0, 200, place=1), entry("note", 50, place=1),
+                entry("note", 60, place=2))
+    assert told == ["begin worker-1", "note worker-2", "end worker-1", "note worker-1"]
+
+
 def test_whoever_ends_is_followed_by_another_one(bench: Bench) -> None:
     told = blow(bench, entry("kill", 0, place=3), entry("kill", 1, place=3),
                 entry("note", 2, place=3))
