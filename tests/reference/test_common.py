@@ -93,6 +93,19 @@ def test_an_event_has_the_fields_of_the_contract_and_an_id_of_its_own(engine: En
         assert event["task_type"] == "tü"
 
 
+def test_a_spent_budget_and_an_orphan_are_announced_as_dead_lettered(engine: Engine) -> None:
+    spent = engine.submit(max_attempts=1)
+    engine.lose_holder()
+    orphan = engine.submit()
+    engine.redis.delete(engine.keys.task_prefix + orphan)
+    worker = engine.worker()
+    ear = engine.listen()
+    engine.take(worker)
+    assert [(event["type"], event["task_id"], event["metadata"]) for event in ear.heard()] == [
+        ("TASK_DEAD_LETTERED", spent, {"error_class": "WorkerLost"}),
+        ("TASK_DEAD_LETTERED", orphan, {"error_class": "OrphanEntry"})]
+
+
 def test_a_live_task_under_the_id_of_a_trimmed_orphans_letter_does_not_expire(
         engine: Engine) -> None:
     engine = engine.with_settings(dlq_maxlen=1)

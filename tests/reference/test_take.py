@@ -377,6 +377,17 @@ def test_given_back_to_its_holder_it_has_a_fresh_lease_and_is_redelivered_after_
     assert engine.take_one(other).attempt == 2
 
 
+def test_when_the_group_is_made_anew_a_lost_answer_is_given_again_in_the_same_take(
+        engine: Engine) -> None:
+    worker = engine.worker()
+    engine.submit()
+    lost = engine.take(worker).tasks
+    for stream in engine.keys.streams("default"):
+        engine.redis.xgroup_destroy(stream, GROUP)
+    engine.run(engine.hello(worker, again=True))
+    assert engine.take(worker).tasks == engine.take(worker).tasks == lost
+
+
 # Who may take -----------------------------------------------------------------------------------
 
 def drains(engine: Engine, worker: Identity) -> None:
@@ -476,19 +487,6 @@ def test_an_absorbed_duplicate_is_announced_once(engine: Engine) -> None:
     engine.take(worker)
     (event,) = ear.heard()
     assert (event["type"], event["task_id"]) == ("TASK_DUPLICATE_ABSORBED", task_id)
-
-
-def test_a_spent_budget_and_an_orphan_are_announced_as_dead_lettered(engine: Engine) -> None:
-    spent = engine.submit(max_attempts=1)
-    engine.lose_holder()
-    orphan = engine.submit()
-    engine.redis.delete(engine.keys.task_prefix + orphan)
-    worker = engine.worker()
-    ear = engine.listen()
-    engine.take(worker)
-    assert [(event["type"], event["task_id"], event["metadata"]) for event in ear.heard()] == [
-        ("TASK_DEAD_LETTERED", spent, {"error_class": "WorkerLost"}),
-        ("TASK_DEAD_LETTERED", orphan, {"error_class": "OrphanEntry"})]
 
 
 def test_an_unsigned_entry_is_handed_over_without_a_signature(engine: Engine) -> None:

@@ -157,9 +157,15 @@ end
 local function accept(level, entry_id, flat)
   local entry = read_entry(level, entry_id, flat)
   if entry.task.status == 'running' and entry.task.entry_id == entry_id then
-    -- the group was made anew: the entry goes back to its holder, with a fresh lease
+    -- the group was made anew: the entry goes back to its holder, with a fresh lease; to this
+    -- process too, if an answer was lost
     redis.call('XCLAIM', KEYS[level], GROUP, entry.task.holder, 0, entry_id, 'JUSTID')
-    return nil
+    if entry.task.holder ~= call.consumer or in_hand[level][entry_id]
+        or is_settled(entry, false) then
+      return nil
+    end
+    hand_over(entry, true)
+    return entry.task.losses >= 2 and 'alone' or nil
   end
   if is_settled(entry, true) then return nil end
   if must_wait(entry.task) then return 'blocked' end
