@@ -18,7 +18,7 @@ from dtq_conformance.target import Submission
 from tests.conformance.simulation import DRAIN, LEASE, MS, Held, Simulation, Task, Worker
 
 KINDS = ("drop_group", "restart_broker", "replace", "forge", "lose_takes", "hang")
-SHARE = 0.3
+SHARE = 0.15
 """In so many histories there is such trouble."""
 
 HANGS_MS, LIMIT_MS = 6_000, 300
