@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from dtq_conformance.history import History, Stall
 from dtq_conformance.key_table import LETTERS, LEVEL, TASK, KeyGroup, KeysAtRest
+from dtq_conformance.snapshot import Read, summarise
 from dtq_conformance.target import TERMINAL, Submission
 
 from tests.conformance.histories import BEGAN_NS, TIMING, header
@@ -54,7 +55,8 @@ def history_of(seed: int) -> History:
     simulation.plan_trouble(span_ms)
     instants = random.Random(f"snapshots {seed}")
     for _ in range(instants.randrange(1, 8)):
-        simulation.after(instants.uniform(1, span_ms + 1200) * MS, simulation.take_snapshot)
+        simulation.after(instants.uniform(1, span_ms + 1200) * MS,
+                         lambda: _take_snapshot(simulation))
     simulation.run()
     if drawn.random() < 0.1:
         simulation.records.append(Stall(from_ns=BEGAN_NS + 40 * MS, to_ns=BEGAN_NS + 190 * MS))
@@ -72,6 +74,25 @@ def history_of(seed: int) -> History:
 
 
 CLAIMS = ["delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown"]
+
+
+def _take_snapshot(simulation: Simulation) -> None:
+    """The key space as an engine whose steps are atomic shows it at any instant."""
+    tasks, now_ns = simulation.tasks, BEGAN_NS + simulation.now
+    scheduled = [task for task in tasks if task.status in ("pending", "retrying")]
+    holders = [task.holder.worker for task in tasks if task.holder is not None]
+    simulation.records.append(summarise(Read(
+        tasks=[(task.task_id, task.status, "default", str(task.request["priority"]), False)
+               for task in tasks],
+        entries=[("default", str(task.request["priority"]), task.task_id)
+                 for task in tasks if task.status in ("queued", "running")],
+        schedule=[task.task_id for task in scheduled],
+        depth=["default", str(len(scheduled))] if scheduled else [],
+        letters=[task.task_id for task in tasks if task.letter],
+        results=[task.task_id for task in tasks if task.status == "succeeded"],
+        pending=[(f"{worker.name}.0123abcd", 1) for worker in holders],
+        workers=[(worker.name, worker.concurrency) for worker in simulation.workers], records=[]),
+        asked_ns=now_ns, at_ns=now_ns + 1000))
 
 
 def _keys_at_rest(simulation: Simulation) -> KeysAtRest:

@@ -17,7 +17,6 @@ from typing import Any
 from dtq_conformance import plan
 from dtq_conformance.history import Effect, Fault, Process, Record, Witness
 from dtq_conformance.operation import Operation, Outcome
-from dtq_conformance.snapshot import Read, summarise
 
 from tests.conformance.histories import BEGAN_NS, TIMING
 
@@ -157,23 +156,6 @@ class Simulation:
         self.now += 2000
         self.operation("dead_letters", None, {}, {
             "letters": [task.letter for task in self.tasks if task.letter]})
-
-    def take_snapshot(self) -> None:
-        """The key space as an engine whose steps are atomic shows it at any instant."""
-        scheduled = [task for task in self.tasks if task.status in ("pending", "retrying")]
-        holders = [task.holder.worker for task in self.tasks if task.holder is not None]
-        self.records.append(summarise(Read(
-            tasks=[(task.task_id, task.status, "default", str(task.request["priority"]), False)
-                   for task in self.tasks],
-            entries=[("default", str(task.request["priority"]), task.task_id)
-                     for task in self.tasks if task.status in ("queued", "running")],
-            schedule=[task.task_id for task in scheduled],
-            depth=["default", str(len(scheduled))] if scheduled else [],
-            letters=[task.task_id for task in self.tasks if task.letter],
-            results=[task.task_id for task in self.tasks if task.status == "succeeded"],
-            pending=[(f"{worker.name}.0123abcd", 1) for worker in holders],
-            workers=[(worker.name, worker.concurrency) for worker in self.workers], records=[]),
-            asked_ns=BEGAN_NS + self.now, at_ns=BEGAN_NS + self.now + 1000))
 
     # ------------------------------------------------------------ the engine
 
