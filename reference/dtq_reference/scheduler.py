@@ -58,4 +58,5 @@ class Scheduler:
     async def _sweep(self) -> None:
         hands = self._hands
         self._next_sweep = time.monotonic() + 3 * hands.settings.heartbeat_interval_s
-        await self._transport.call(calls.sweep(hands.keys, hands.settings, hands.queue))
+        for name in await self._transport.redis.smembers(hands.keys.queues):
+            await self._transport.call(calls.sweep(hands.keys, hands.settings, name.decode()))

@@ -116,7 +116,9 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
         raise DtqError("INVALID_TASK", f"A field's name is not UTF-8 text: {error}.") from error
     encode_json(request.task_type, "task_type")
     encode_json(request.idempotency_key, "idempotency_key")
-    if request.max_attempts > attempts_limit:
+    max_attempts = request.max_attempts if "max_attempts" in fields else min(
+        request.max_attempts, attempts_limit)
+    if max_attempts > attempts_limit:
         raise DtqError("INVALID_TASK", f"max_attempts is {request.max_attempts}; "
                                        f"at most {attempts_limit} are allowed here.")
     payload_bytes = len(encode_json(request.payload, "payload"))
@@ -125,7 +127,8 @@ def request_from(fields: dict[str, Any], *, max_payload_bytes: int, attempts_lim
                                             f"at most {max_payload_bytes} are allowed.")
     if len(encode_json(request.metadata, "metadata")) > MAX_METADATA_BYTES:
         raise DtqError("INVALID_TASK", f"metadata has more than {MAX_METADATA_BYTES} bytes.")
-    return msgspec.structs.replace(request, timeout_ms=request.timeout_ms or default_timeout_ms)
+    return msgspec.structs.replace(request, max_attempts=max_attempts,
+                                   timeout_ms=request.timeout_ms or default_timeout_ms)
 
 
 class _Ttl(msgspec.Struct):

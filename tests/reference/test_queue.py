@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from dtq_conformance.broker import free_port
 from dtq_reference.errors import DtqError
-from dtq_reference.queue import Queue
+from dtq_reference.queue import AsyncQueue, Queue
 from dtq_reference.settings import Settings
 
 from tests.reference.engine import Engine, failed
@@ -80,3 +82,20 @@ def test_a_submission_that_nobody_listens_for_is_refused_and_says_so() -> None:
     assert refused.value.code == "BROKER_UNAVAILABLE"
     if held is not None:
         held.close()
+
+
+def test_the_asynchronous_client_does_the_same_operations(engine: Engine) -> None:
+    async def submit_and_look() -> tuple[str, str]:
+        queue = AsyncQueue(engine.settings)
+        try:
+            submitted = await queue.do(queue.operations.submit(task_type="t"))
+            with pytest.raises(DtqError):
+                await queue.do(queue.operations.submit(task_type=""))
+            task = await queue.do(queue.operations.get(submitted.task_id))
+        finally:
+            await queue.close()
+        assert task is not None
+        return submitted.task_id, task.status
+
+    task_id, status = asyncio.run(submit_and_look())
+    assert status == engine.status(task_id) == "queued"

@@ -42,6 +42,14 @@ def test_the_consumer_of_released_work_stays(engine: Engine) -> None:
     assert engine.take_one(engine.worker()).attempt == 1
 
 
+def test_a_queue_without_groups_stops_no_sweep(engine: Engine) -> None:
+    engine.worker("gone")
+    engine.redis.delete(engine.keys.worker_prefix + "gone", *engine.keys.streams("default"))
+    engine.submit()
+    assert engine.sweep() == 0
+    assert engine.redis.smembers(engine.keys.workers) == set()
+
+
 def test_the_names_of_workers_whose_hash_is_gone_go_too(engine: Engine) -> None:
     engine.worker("gone")
     engine.worker("alive")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dtq_reference.errors import DtqError
-from dtq_reference.task import TaskRequest, encode_json, request_from
+from dtq_reference.task import MAX_LEVELS, TaskRequest, encode_json, request_from, task_from
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ def request(**fields: Any) -> TaskRequest:
 
 def deep(levels: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
-    for _ in range(levels):
+    for _ in range(levels - 1):
         value = {"a": value}
     return value
 
@@ -85,6 +85,39 @@ def test_what_is_left_out_gets_the_defaults_of_the_contract() -> None:
     made = request()
     assert (made.queue, made.priority, made.max_attempts, made.timeout_ms, made.delay_ms,
             made.payload, made.metadata) == ("default", 5, 5, 30_000, 0, {}, {})
+
+
+@pytest.mark.parametrize(("limit", "default"), [(1, 1), (3, 3), (5, 5), (10, 5)])
+def test_the_default_of_the_attempts_keeps_to_the_limit_and_a_number_that_was_asked_for_must(
+        limit: int, default: int) -> None:
+    def ask(**fields: Any) -> int:
+        return request_from({"task_type": "t", **fields}, max_payload_bytes=9,
+                            attempts_limit=limit, default_timeout_ms=1).max_attempts
+
+    assert (ask(), ask(max_attempts=1)) == (default, 1)
+    with pytest.raises(DtqError, match=f"max_attempts is {limit + 1}; at most {limit}"):
+        ask(max_attempts=limit + 1)
+
+
+@pytest.mark.parametrize(("levels", "is_allowed"), [(MAX_LEVELS, True), (MAX_LEVELS + 1, False)])
+def test_json_is_nested_so_deep_and_no_deeper(levels: int, is_allowed: bool) -> None:
+    for value in (deep(levels), {"a": [[deep(levels - 3)]]}):
+        if is_allowed:
+            assert json.loads(encode_json(value, "payload")) == value
+        else:
+            with pytest.raises(DtqError, match=f"payload is nested too deep; at most {MAX_LEVELS}"):
+                encode_json(value, "payload")
+    assert encode_json({"a": [{}] * 500}, "payload")
+
+
+@pytest.mark.parametrize("word", ["null", "true", "1", "[]", ""])
+def test_text_in_a_tasks_record_stays_text(word: str) -> None:
+    numbers = dict.fromkeys(("priority", "max_attempts", "timeout_ms", "attempt", "created_at",
+                             "available_at"), "1")
+    words = dict.fromkeys(("task_id", "queue", "task_type", "status", "idempotency_key",
+                           "worker_id", "error_class", "error_message"), word)
+    task = task_from({"payload": "{}", "metadata": "{}", **numbers, **words}, None)
+    assert {name: getattr(task, name) for name in words} == words
 
 
 def test_ids_are_drawn_as_a_client_would_have_to_give_them() -> None:

@@ -15,7 +15,8 @@ end
 
 local removed = 0
 for level = 1, 10 do
-  for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[level], GROUP)) do
+  local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[level], GROUP)
+  for _, consumer in ipairs(consumers.err and {} or consumers) do
     local about = {}
     for place = 1, #consumer, 2 do about[consumer[place]] = consumer[place + 1] end
     if about['pending'] == 0 and is_gone(about['name']) then
