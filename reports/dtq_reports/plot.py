@@ -48,6 +48,8 @@ SPELLS = {
     "delayed": Look("#f0e442", "connection delayed", "...", 0.45),
     "reply_lost": Look("#cc79a7", "reply lost", "***", 0.30),
     "broker_away": Look("#0072b2", "broker away", "ooo", 0.25),
+    "broker_restarted": Look("#56b4e9", "broker killed, until it was back with its data", "ooo",
+                             0.25),
 }
 
 STALL = Look("#9e9e9e", "the machine stalled", "", 0.55)

@@ -41,6 +41,10 @@ BEFELL = {
     "delayed": "1 was slowed down",
     "reply_lost": "1 reply was lost",
     "broker_away": "the broker went away",
+    "broker_restarted": "the broker was restarted",
+    "group_dropped": "the consumer groups were lost",
+    "replaced": "1 was replaced under its id",
+    "forged": "the harness itself added an entry",
     "deleted": "the harness itself deleted a task",
 }
 """What the title says of a run in which nobody was killed."""
