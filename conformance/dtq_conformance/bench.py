@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -66,8 +66,10 @@ class Worker:
 class Bench:
     """Works one target and keeps the records of it."""
 
-    def __init__(self, lab: Lab, kind: TargetKind, timing: Timing, seed: int) -> None:
+    def __init__(self, lab: Lab, kind: TargetKind, timing: Timing, seed: int,
+                 settings: Mapping[str, str] | None = None) -> None:
         self.lab = lab
+        self.settings = dict(settings or {})
         self.timing = timing
         self.random = random.Random(seed)
         self.records: list[Record] = []
@@ -84,10 +86,10 @@ class Bench:
         self.target.close()
         self._keyspace.client.close()
 
-    def open_target(self, broker_url: str) -> Target:
-        """The target as a client of its own that reaches the broker through this address."""
-        lab = self.lab
-        target = self._kind.open(Site(broker_url, lab.broker.prefix, lab.witness, self.timing))
+    def open_target(self, broker_url: str, **settings: str) -> Target:
+        """The target as a client of its own, with this address of the broker, and settings."""
+        target = self._kind.open(Site(broker_url, self.lab.broker.prefix, self.lab.witness,
+                                      self.timing, {**self.settings, **settings}))
         if lacks := lacks_of(target):
             raise TargetFault(f"What {self._kind.name}'s open() returned, a "
                               f"{type(target).__name__}, has no {' and no '.join(lacks)}.")
@@ -239,15 +241,16 @@ class Bench:
     # ------------------------------------------------------------ workers
 
     def start_worker(self, concurrency: int = 4, *, broker_url: str | None = None,
-                     worker_id: str | None = None) -> Worker:
-        """Start a worker process; it need not be ready when this returns. Given `worker_id`, it
-        has that one, which another process has or had."""
+                     worker_id: str | None = None, **settings: str) -> Worker:
+        """Start a worker process; it need not be ready when this returns. A given `worker_id` is
+        one that another process has or had; `settings` are DTQ_ variables of its own."""
         name = f"worker-{len(self.workers) + 1}"
         worker_id = worker_id or name
         command = self.target.worker(worker_id, concurrency, broker_url=broker_url)
         process = self.lab.start(name, command.argv, role="worker",
-                                 environment={"DTQ_WITNESS": str(self.lab.witness),
-                                              "DTQ_WORKER_ID": worker_id, **command.environment},
+                                 environment={
+                                     "DTQ_WITNESS": str(self.lab.witness),
+                                     "DTQ_WORKER_ID": worker_id, **command.environment, **settings},
                                  concurrency=concurrency)
         worker = Worker(process, concurrency, worker_id)
         self.workers.append(worker)

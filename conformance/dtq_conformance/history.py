@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from dtq_conformance.exchange import Exchange, Heard, LogSearch, Subscription
 from dtq_conformance.key_table import KeysAtRest
 from dtq_conformance.operation import Operation, by_task
 from dtq_conformance.pairing import Execution, Life, Spell, lives_of, pair, spells_of
@@ -46,7 +47,8 @@ class HistoryError(Exception):
     """A history that cannot be judged: cut short, altered, newer than this program, not one."""
 
 
-Record = Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest | Snapshot
+Record = (Operation | Witness | Process | Fault | Mark | Stall | Pace | KeysAtRest | Snapshot
+          | Exchange | Heard | Subscription | LogSearch)
 _Line = Header | Record | Footer
 
 _encoder = msgspec.json.Encoder()
@@ -133,9 +135,9 @@ class History:
 
 
 def _latest(record: Record) -> int:
-    if isinstance(record, Operation):
+    if isinstance(record, Operation | Exchange):
         return record.answered_ns
-    if isinstance(record, Stall):
+    if isinstance(record, Stall | Subscription):
         return record.to_ns
     if isinstance(record, Pace):
         return record.last_ns

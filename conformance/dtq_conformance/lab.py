@@ -259,6 +259,19 @@ class Lab:
         self._processes[name] = process
         return process
 
+    def run(self, command: Sequence[str], *, environment: Mapping[str, str] | None = None,
+            typed: str = "", limit_s: float) -> subprocess.CompletedProcess[str]:
+        """Run a short command to its end; `typed` stands on its standard input."""
+        full = {**os.environ, **(environment or {}), TOKEN_VARIABLE: self._token}
+        try:
+            return subprocess.run(list(command), input=typed, capture_output=True, text=True,
+                                  timeout=limit_s, env=full, check=False)
+        except OSError as error:
+            raise LabError(f"{command[0]} cannot be started: {error.strerror}.") from error
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"{' '.join(command)[:200]} did not end within {limit_s:g} s.") \
+                from error
+
     def watched_container(self) -> str:
         """A name for a container that is to be started: it does not outlive the harness."""
         self._containers += 1

@@ -36,6 +36,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Which run this was. `clauses` are those that the trial sets out to test.
 
     `expects` is "violated" where the harness itself does the harm, so that the judge is tested.
+    `settings` are the DTQ_ variables that the run had beside those of its timing.
     """
 
     format: int
@@ -54,6 +55,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     versions: dict[str, str]
     repeat: str
     expects: Literal["holds", "violated"] = "holds"
+    settings: dict[str, str] = {}
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,

@@ -34,12 +34,17 @@ claim that the target does not make is not judged."""
 
 @dataclass(frozen=True)
 class Site:
-    """Where a target is to run: the broker, its own key prefix, the witness file, the timing."""
+    """Where a target is to run: the broker, its own key prefix, the witness file, the timing.
+
+    `settings` are DTQ_ variables of the contract's section *Configuration* that this trial sets
+    beside them, for every process and client of the target.
+    """
 
     broker_url: str
     prefix: str
     witness: Path
     timing: Timing
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,21 @@ class AdministersDeadLetters(Protocol):
 class ShowsReadiness(Protocol):
     def is_ready(self, worker_id: str) -> bool:
         """Whether this worker has started up: from then on it can be asked to stop in order."""
+        ...
+
+
+@runtime_checkable
+class ServesApi(Protocol):
+    def api(self, port: int) -> Command:
+        """The command that serves the contract's HTTP API in the foreground, at 127.0.0.1 and this
+        port, until it is sent SIGTERM."""
+        ...
+
+
+@runtime_checkable
+class HasCommand(Protocol):
+    def command(self, *arguments: str) -> Command:
+        """The contract's command `dtq` with these arguments, as one would type it."""
         ...
 
 

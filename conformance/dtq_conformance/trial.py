@@ -48,7 +48,8 @@ class Trial:
     one in which the harness itself does the harm. `recovery_more_ms` is what the contract allows
     this trial's faults beyond the recovery time that the target declares. `needs` are claims
     without which the steps make no sense: who does not make them is not put through the trial.
-    `snapshots` are taken while it runs, of a target whose key space can be read.
+    `snapshots` are taken while it runs, of a target whose key space can be read. `settings` are
+    DTQ_ variables that the target runs with, beside those of its timing.
     """
 
     room: str
@@ -67,6 +68,7 @@ class Trial:
     expects: Literal["holds", "violated"] = "holds"
     needs: tuple[str, ...] = ()
     snapshots: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
 
 
@@ -116,7 +118,8 @@ def conduct(trial: Trial, kind: TargetKind, options: Options) -> Run:
     with Lab(begun.folder / "logs", broker=options.broker, persistence=trial.persistence) as lab:
         for name, content in trial.files.items():
             (begun.folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content)))
-        with contextlib.closing(Bench(lab, kind, timing, options.seed)) as bench:
+        with contextlib.closing(Bench(lab, kind, timing, options.seed,
+                                      trial.settings)) as bench:
             found = carry_out(trial, kind, options, begun, bench)
     return save(trial, found, begun.folder)
 
@@ -136,7 +139,8 @@ def carry_out(trial: Trial, kind: TargetKind, options: Options, begun: Begun,
         target=kind.name, claims=sorted(kind.claims), broker=lab.broker.description,
         seed=options.seed, began_at=begun.at, began_ns=begun.at_ns,
         with_faults=options.with_faults, timing=bench.timing, clauses=list(trial.clauses),
-        versions=_versions(), repeat=options.repeat, expects=trial.expects)
+        versions=_versions(), repeat=options.repeat, expects=trial.expects,
+        settings=bench.settings)
     keys = [audit(bench.keyspace.client, bench.keyspace.prefix)] \
         if "redis-schema" in kind.claims else []
     return History(header, (*bench.records, *lab.witness_lines(), *lab.process_records(),

@@ -63,12 +63,21 @@ class ReferenceTarget:
                 "DTQ_RETRY_BASE_DELAY": str(timing.base_delay_ms / 1000),
                 "DTQ_RETRY_MAX_DELAY": str(timing.max_delay_ms / 1000),
                 "DTQ_RETRY_JITTER": str(timing.jitter),
-                "DTQ_IDEM_TTL_S": str(max(1, round(timing.key_ms / 1000)))}
+                "DTQ_IDEM_TTL_S": str(max(1, round(timing.key_ms / 1000))),
+                **self._site.settings}
 
     def worker(self, worker_id: str, concurrency: int, *, broker_url: str | None = None) -> Command:
         environment = self._environment(broker_url or self._site.broker_url)
         return Command([*self._kind.program, "worker", "run", "--concurrency", str(concurrency)],
                        {**environment, "DTQ_WORKER_ID": worker_id})
+
+    def api(self, port: int) -> Command:
+        return self.command("api", "run", "--tasks", "dtq_reference.demo_tasks",
+                            DTQ_API_HOST="127.0.0.1", DTQ_API_PORT=str(port))
+
+    def command(self, *arguments: str, **settings: str) -> Command:
+        return Command([*self._kind.program, *arguments],
+                       {**self._environment(self._site.broker_url), **settings})
 
     def submit(self, submission: Submission) -> Accepted:
         ttl = {"ttl_seconds": submission.ttl_ms / 1000} if submission.ttl_ms else {}
