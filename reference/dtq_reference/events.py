@@ -170,6 +170,7 @@ class Fanout:
             closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
             await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
             closing.cancel()
+            await asyncio.gather(closing, return_exceptions=True)
 
     async def run(self) -> None:
         """Subscribe for ever, anew whenever the connection is lost. The clients of a lost
@@ -178,9 +179,10 @@ class Fanout:
             pubsub = self._redis.pubsub()
             try:
                 await self._listen(pubsub)
-            except (RedisError, OSError) as error:
+            except Exception as error:  # whatever it was, events must come again
                 if self.subscribed.is_set():
-                    log.warning("the event stream broke: %s; subscribing anew", error)
+                    log.warning("the event stream broke: %s: %s; subscribing anew",
+                                type(error).__name__, error)
             finally:
                 self.subscribed.clear()
                 for mailbox in self._mailboxes:

@@ -22,10 +22,13 @@ HIDDEN = "***"
 
 
 def configure(settings: Settings) -> None:
-    """Let all loggers of this process write to stderr as the settings ask."""
+    """Let all loggers of this process write to stderr as the settings ask. Only the engine's own
+    say more than INFO: what libraries say then may hold what was sent."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter(settings))
-    logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    level = logging.getLevelNamesMapping()[settings.log_level]
+    logging.basicConfig(level=max(level, logging.INFO), handlers=[handler], force=True)
+    logging.getLogger("dtq").setLevel(level)
 
 
 def clean(text: str) -> str:

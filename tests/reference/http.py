@@ -35,7 +35,7 @@ class Client:
             method, path[1:] if path.startswith("//") else API + path, content=content,
             headers={name.replace("_", "-"): value for name, value in headers.items()})
 
-    def get(self, path: str, **headers: str) -> httpx.Response:
+    def get(self, path: str, **headers: Any) -> httpx.Response:
         return self("GET", path, **headers)
 
     def post(self, path: str, body: Any = None, **options: Any) -> httpx.Response:
@@ -52,7 +52,7 @@ class Client:
 def served(settings: Settings, known_types: frozenset[str] | None = None) -> Iterator[str]:
     """The API in a thread of this process; gives its address."""
     config = api.configuration(api.create_app(settings, known_types), settings, port=0)
-    listening = config.bind_socket()
+    listening = api.listen(config)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

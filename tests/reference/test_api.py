@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import httpx
 import pytest
@@ -137,9 +138,10 @@ def test_a_batch_has_an_outcome_for_each_submission(engine: Engine, client: Clie
 
 
 def test_what_is_no_batch_is_refused_whole(client: Client) -> None:
-    for body in ([], {}, {"tasks": []}, {"tasks": {}}, "tasks", None,
-                 {"tasks": [1] * (openapi.BATCH_LIMIT + 1)},
-                 {"tasks": [{"task_type": "echo_task"}], "more": 1}):
+    bodies: list[Any] = [[], {}, {"tasks": []}, {"tasks": {}}, "tasks", None,
+                         {"tasks": [1] * (openapi.BATCH_LIMIT + 1)},
+                         {"tasks": [{"task_type": "echo_task"}], "more": 1}]
+    for body in bodies:
         assert is_refusal(client.post("/tasks/batch", body), 400, "INVALID_TASK")
     assert client.get("/tasks").json() == {"tasks": []}
 

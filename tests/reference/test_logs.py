@@ -72,13 +72,20 @@ def test_no_secret_is_shown(secret: str, as_json: bool) -> None:
         assert secret not in line("x", exc_info=sys.exc_info(), as_json=as_json, **SECRETS)
 
 
-def test_a_configured_process_logs_to_stderr_from_its_level_on() -> None:
+@pytest.mark.parametrize(("level", "expected"), [
+    ("WARNING", ["dtq.x warning", "other warning"]),
+    ("DEBUG", ["dtq.x debug", "dtq.x info", "dtq.x warning", "other info", "other warning"])])
+def test_a_configured_process_logs_to_stderr_from_its_level_on(
+        level: str, expected: list[str]) -> None:
+    """Others say no more than INFO, whatever is asked for."""
     code = ("import logging; from dtq_reference import logs, settings; "
-            "logs.configure(settings.load()); log = logging.getLogger('dtq.x'); "
-            "log.info('quiet'); log.warning('loud\\ud800')")
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={"DTQ_LOG_JSON": "true", "DTQ_LOG_LEVEL": "WARNING"})
-    [only] = done.stderr.splitlines()
-    assert json.loads(only)["message"] == "loud\ud800"
+            "logs.configure(settings.load())\n"
+            "for name in ('dtq.x', 'other'):\n"
+            "  for level in ('debug', 'info', 'warning'):\n"
+            "    getattr(logging.getLogger(name), level)(level + '\\ud800')")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env={"DTQ_LOG_JSON": "true", "DTQ_LOG_LEVEL": level})
+    told = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [f"{each['logger']} {each['message']}" for each in told] == [
+        f"{line}\ud800" for line in expected]
     assert done.stdout == ""

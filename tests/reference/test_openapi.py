@@ -9,13 +9,13 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-import schemathesis
 from dtq_reference import api, openapi
 from dtq_reference.errors import HTTP_STATUS
 from dtq_reference.settings import Settings
 from hypothesis import HealthCheck, given, settings
-from schemathesis import GenerationMode
+from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.openapi import from_dict
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi.checks import (
@@ -48,13 +48,14 @@ def draw(engine: Engine, address: str, *, examples: int) -> None:
     """Ask every operation with drawn requests, fit and unfit ones, and compare the answers."""
     engine.submit(task_id=openapi.ID)
     for found in from_dict(DOCUMENT).get_all_operations():
+        assert isinstance(found, Ok)
         operation = found.ok()
         ask(operation, GenerationMode.POSITIVE, address, examples)
         if operation.query or operation.body:  # any path is fit to be asked for
             ask(operation, GenerationMode.NEGATIVE, address, examples)
 
 
-def ask(operation: APIOperation, mode: GenerationMode, address: str, examples: int) -> None:
+def ask(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, address: str, examples: int) -> None:
     checks = list(CHECKS)
     if operation.path.endswith("/batch"):  # what is unfit in it is refused item by item
         checks.remove(negative_data_rejection)
@@ -62,7 +63,7 @@ def ask(operation: APIOperation, mode: GenerationMode, address: str, examples: i
     @settings(max_examples=examples, deadline=None, database=None,
               suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(generation_mode=mode))
-    def answers_as_documented(case: schemathesis.Case) -> None:
+    def answers_as_documented(case: Case[Any]) -> None:
         case.validate_response(case.call(base_url=address, timeout=20), checks=checks)
 
     answers_as_documented()
