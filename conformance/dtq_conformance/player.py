@@ -12,15 +12,24 @@ from collections.abc import Callable
 from typing import Any
 
 from dtq_conformance.bench import Bench, Worker
-from dtq_conformance.history import Effect, Fault, Witness
-from dtq_conformance.state_machine import (
+from dtq_conformance.history import Effect, Execution, Fault, pair
+from dtq_conformance.steps import (
     SORTS,
+    Cancel,
+    Discard,
+    Drain,
     KillHolder,
     Life,
+    Pause,
+    Purge,
+    PurgeLetters,
+    Requeue,
+    Resume,
     Step,
     StopHolder,
     Submit,
     SubmitAgain,
+    SubmitItsKey,
     Wait,
 )
 from dtq_conformance.target import TERMINAL
@@ -30,6 +39,8 @@ WORKERS = 3
 """Workers at the start of a life: most lives need no other, and starting one takes long."""
 CONCURRENCY = 2
 GONE_LIMIT_S = 10.0
+DRAINED_MORE_MS = 5_000
+"""So long beyond its drain limit a worker is waited for that was asked to stop."""
 
 
 class Player:
@@ -38,38 +49,75 @@ class Player:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._ids: dict[int, str] = {}
-        self._fields: dict[int, dict[str, Any]] = {}
+        self._sorts: dict[int, str] = {}
         self._faults = 0
+        self._paused = False
         self._befallen: set[tuple[str, int]] = set()
+        self._draining: list[tuple[Worker, int]] = []
 
     def play(self, life: Life) -> None:
-        """Take every step, and look at every task after each."""
+        """Take every step, look at every task after each, and see those off who stop."""
         for step in life:
             self._take(step)
-            for task_id in self._ids.values():
+            for task_id in self._bench.submissions:
                 self._bench.look(task_id, always=False)
+        for worker, number in self._draining:
+            self._await(lambda worker=worker: not worker.process.alive,  # type: ignore[misc]
+                        limit_ms=self._bench.timing.drain_ms + DRAINED_MORE_MS)
+            self._record("drain_worker", "terminated", worker, number, "end")
 
     def _take(self, step: Step) -> None:
         match step:
             case Submit(task, sort):
-                self._submit(task, sort)
+                self._ids[task] = self._bench.new_id()
+                self._sorts[task] = sort
+                self._submit(task, self._ids[task])
             case SubmitAgain(task):
-                self._submit(task, None)
+                self._submit(task, self._ids[task])
+            case SubmitItsKey(task):
+                self._submit(task, self._bench.new_id())
             case KillHolder(task):
                 self._kill(task)
             case StopHolder(task):
                 self._stop(task)
+            case Drain():
+                self._drain()
             case Wait():
                 self._bench.await_all_terminal()
+            case _:
+                self._administer(step)
 
-    def _submit(self, task: int, sort: str | None) -> None:
-        """A new task of this sort, or the same one again."""
-        if sort is not None:
-            self._ids[task] = self._bench.new_id()
-            self._fields[task] = {"sort": SORTS[sort], "label": f"task-{task}"}
-        chosen = self._fields[task]["sort"]
-        self._bench.submit(*chosen.steps, label=self._fields[task]["label"],
-                           task_id=self._ids[task], **chosen.fields)
+    def _administer(self, step: Step) -> None:
+        bench = self._bench
+        match step:
+            case Cancel(task):
+                bench.cancel(self._ids[task])
+            case Requeue(task):
+                self._await_over(task)
+                bench.requeue(self._ids[task])
+            case Discard(task):
+                self._await_over(task)
+                bench.discard(self._ids[task])
+            case PurgeLetters(task):
+                self._await_over(task)
+                bench.purge_dead_letters()
+            case Purge():
+                bench.purge()
+            case Pause():
+                bench.pause()
+                self._paused = True
+            case Resume():
+                bench.resume()
+                self._paused = False
+
+    def _submit(self, task: int, task_id: str) -> None:
+        """What was drawn for this task, under this id."""
+        sort = SORTS[self._sorts[task]]
+        key = f"key-{task}" if sort.has_key else None
+        self._bench.submit(*sort.steps, label=f"task-{task}", task_id=task_id, idempotency_key=key,
+                           **sort.fields)
+
+    # ------------------------------------------------------------ befalling workers
 
     def _kill(self, task: int) -> None:
         held = self._holder(task)
@@ -80,70 +128,116 @@ class Player:
         worker.process.kill()
         worker.process.wait(GONE_LIMIT_S)
         self._record("kill_worker", "killed", worker, number, "bit")
-        self._await_living(1)
+        self._await_staying(1)
         self._record("kill_worker", "killed", worker, number, "end")
 
     def _stop(self, task: int) -> None:
         held = self._holder(task)
         if held is None:
             return
-        worker, line = held
-        self._await_living(2)
+        worker, execution = held
+        self._await_staying(2)
         number = self._begin("stop_worker", "stopped", worker)
         worker.process.stop()
         self._record("stop_worker", "stopped", worker, number, "bit")
-        self._await(lambda: self._is_past(task, line.attempt))
+        self._await(lambda: self._is_past(task, execution))
         self._bench.look(self._ids[task])
         worker.process.resume()
         self._record("stop_worker", "stopped", worker, number, "end")
 
-    def _await_living(self, count: int) -> None:
-        """Start workers until so many live, and wait until they are ready."""
-        while len(self._bench.living()) < count:
+    def _drain(self) -> None:
+        """Ask the busiest worker to stop, when another one is there in its place. It stands still
+        for the moment that it takes to see what is in its hands."""
+        staying = self._staying()
+        self._await_staying(len(staying) + 1)
+        open_ = [execution.pid for execution in self._open()]
+        worker = max(staying, key=lambda each: open_.count(each.pid), default=None)
+        if worker is None or not worker.process.alive:
+            return
+        worker.process.stop()
+        hands = self._hands(worker)
+        number = self._begin("drain_worker", "terminated", worker)
+        worker.process.terminate()
+        worker.process.resume()
+        self._record("drain_worker", "terminated", worker, number, "bit", **hands)
+        self._draining.append((worker, number))
+
+    def _hands(self, worker: Worker) -> dict[str, Any]:
+        """What the broker shows as pending for a worker, of a target whose keys can be read."""
+        if not self._bench.has_schema:
+            return {}
+        in_hand = self._bench.keyspace.in_hand(worker.name)
+        started = {line.task_id for line in self._bench.lab.witness_lines()
+                   if line.pid == worker.pid}
+        return {"in_hand": in_hand,
+                "unstarted": [task_id for task_id in in_hand if task_id not in started]}
+
+    def _staying(self) -> list[Worker]:
+        """The living workers that were not asked to stop."""
+        leaving = [worker for worker, _ in self._draining]
+        return [worker for worker in self._bench.living() if worker not in leaving]
+
+    def _await_staying(self, count: int) -> None:
+        """Start workers until so many stay, and wait until they are ready."""
+        while len(self._staying()) < count:
             self._bench.await_ready(self._bench.start_worker(CONCURRENCY))
 
-    def _holder(self, task: int) -> tuple[Worker, Witness] | None:
+    # ------------------------------------------------------------ watching
+
+    def _open(self) -> list[Execution]:
+        """The executions that are under way, or were when their process died."""
+        return [execution for execution in pair(self._bench.lab.witness_lines())
+                if execution.end_ns is None]
+
+    def _holder(self, task: int) -> tuple[Worker, Execution] | None:
         """The worker in which an attempt of this task is under way that nothing has befallen;
-        None if the task is over first, or the target has forgotten it."""
+        None if the task is over first, waits in a pause, or the target has forgotten it."""
         task_id = self._ids[task]
-        found: list[tuple[Worker, Witness]] = []
+        found: list[tuple[Worker, Execution]] = []
 
         def known() -> bool:
             found.extend(self._under_way(task_id))
-            return bool(found) or self._is_over(task_id)
+            return bool(found) or self._is_over(task_id) or self._is_held_up(task_id)
 
         self._await(known)
         if not found:
             return None
-        worker, line = found[-1]
-        self._befallen.add((task_id, line.attempt))
-        return worker, line
+        worker, execution = found[-1]
+        self._befallen.add((task_id, execution.start_ns))
+        return worker, execution
 
-    def _under_way(self, task_id: str) -> list[tuple[Worker, Witness]]:
-        lines = [line for line in self._bench.lab.witness_lines() if line.task_id == task_id]
-        ended = {(line.attempt, line.pid) for line in lines if line.event == "end"}
-        under_way = [line for line in lines if line.event == "start"
-                     and (line.attempt, line.pid) not in ended
-                     and (task_id, line.attempt) not in self._befallen]
-        living = {worker.pid: worker for worker in self._bench.living()}
-        return [(living[line.pid], line) for line in under_way if line.pid in living]
+    def _under_way(self, task_id: str) -> list[tuple[Worker, Execution]]:
+        staying = {worker.pid: worker for worker in self._staying()}
+        return [(staying[execution.pid], execution) for execution in self._open()
+                if execution.task_id == task_id and execution.pid in staying
+                and (task_id, execution.start_ns) not in self._befallen]
 
-    def _is_past(self, task: int, attempt: int) -> bool:
-        """Whether a later attempt of the task was started, or none will be."""
+    def _is_past(self, task: int, execution: Execution) -> bool:
+        """Whether the task was started again after this execution, or will not be."""
         task_id = self._ids[task]
         return self._is_over(task_id) or any(
-            line.task_id == task_id and line.attempt > attempt
+            line.task_id == task_id and line.at_ns > execution.start_ns
             for line in self._bench.witnessed("start"))
+
+    def _is_held_up(self, task_id: str) -> bool:
+        """Whether a task waits, and the queue is paused."""
+        view = self._bench.look(task_id, always=False) if self._paused else None
+        return view is not None and view.status in ("pending", "queued", "retrying")
+
+    def _await_over(self, task: int) -> None:
+        """Wait until a task is over, unless it may wait in a pause."""
+        if not self._paused:
+            self._await(lambda: self._is_over(self._ids[task]))
 
     def _is_over(self, task_id: str) -> bool:
         view = self._bench.look(task_id, always=False)
         return view is not None and view.status in TERMINAL
 
-    def _await(self, condition: Callable[[], bool]) -> None:
+    def _await(self, condition: Callable[[], bool], *, limit_ms: int | None = None) -> None:
         """Wait for what a broken target may never do, for as long as a target may take."""
+        limit_ms = limit_ms or self._bench.timing.recovery_ms
         try:
-            wait_for(condition, reason="the target", limit_s=self._bench.timing.recovery_ms / 1000,
-                     every_s=0.01)
+            wait_for(condition, reason="the target", limit_s=limit_ms / 1000, every_s=0.01)
         except WaitedTooLong:
             return  # the life goes on; the history will tell
 
@@ -153,7 +247,7 @@ class Player:
         return self._faults
 
     def _record(self, fault: str, effect: Effect, worker: Worker, number: int,
-                phase: Any) -> None:
+                phase: Any, **detail: Any) -> None:
         self._bench.records.append(Fault(
             at_ns=time.monotonic_ns(), fault=fault, number=number, phase=phase, effect=effect,
-            pids=[worker.pid], detail={"worker": worker.name}))
+            pids=[worker.pid], detail={"worker": worker.name, **detail}))
