@@ -1,21 +1,23 @@
-"""The script `read`: several looks at one instant, none of which can fail the others."""
+"""The script `read`: several looks at one instant. A queue without a group fails none of them."""
 
 from __future__ import annotations
 
+import pytest
 from dtq_reference import calls
+from redis.exceptions import ResponseError
 
 from tests.reference.engine import Engine
 
 
-def test_the_answers_come_in_order_and_what_failed_or_is_not_there_is_none(
+def test_the_answers_come_in_order_and_what_is_not_there_is_none(
         engine: Engine) -> None:
     task_id = engine.submit()
     key = engine.keys.task_prefix + task_id
     replies = engine.run(calls.read(
-        ("GET", key), ("HGET", key, "status"), ("GET", engine.keys.result_prefix + task_id),
+        ("HGET", key, "status"), ("GET", engine.keys.result_prefix + task_id),
         ("XPENDING", engine.keys.stream("default", 5), "workers"), ("HGET", key, "priority"),
         ("EXISTS", engine.keys.paused("default"))))
-    assert replies == [None, b"queued", None, None, b"5", 0]
+    assert replies == [b"queued", None, None, b"5", 0]
 
 
 def test_it_names_each_key_once() -> None:
@@ -24,5 +26,12 @@ def test_it_names_each_key_once() -> None:
 
 
 def test_it_cannot_write(engine: Engine) -> None:
-    assert engine.run(calls.read(("SET", engine.keys.queues, "x"))) == [None]
+    with pytest.raises(ResponseError, match="[Ww]rite"):
+        engine.run(calls.read(("SET", engine.keys.queues, "x")))
     assert engine.dump() == {}
+
+
+def test_a_key_of_another_type_is_said(engine: Engine) -> None:
+    key = engine.keys.task_prefix + engine.submit()
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        engine.run(calls.read(("HGET", key, "status"), ("GET", key)))

@@ -1,4 +1,4 @@
-"""requeue_begins_anew: a requeued task begins with attempt 1, and only a dead letter is requeued."""
+"""requeue_begins_anew: it begins with attempt 1, and only what has a dead letter is requeued."""
 
 from __future__ import annotations
 
