@@ -43,7 +43,7 @@ TERMINAL_TYPES = frozenset({"TASK_SUCCEEDED", "TASK_FAILED", "TASK_DEAD_LETTERED
                             "TASK_CANCELLED", "TASK_EXPIRED"})
 
 MAILBOX_SIZE = 1000
-SILENCE_LIMIT_S = 5.0
+SILENCE_LIMIT_S = 2.0
 """The subscription is asked for a sign of life after so long, and made anew after twice that."""
 
 PAUSE_S = 0.2

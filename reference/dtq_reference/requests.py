@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtq_reference.errors import DtqError
-from dtq_reference.openapi import RETRY_AFTER_S, STATUS, Error
+from dtq_reference.openapi import RETRY_AFTER_S, STATUS
 from dtq_reference.task import IdempotencyKey, QueueName
 
 log = logging.getLogger("dtq.api")
@@ -136,10 +136,9 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
     """What there is no route or method for."""
     assert isinstance(error, HTTPException)
     phrase = HTTPStatus(error.status_code).phrase
-    code = phrase.upper().replace(" ", "_")
-    body = Error(code, f"{phrase}: {request.method} {request.url.path}.", id_of(request.scope))
-    return Response(msgspec.json.encode(body), error.status_code,
-                    dict(error.headers or {}), media_type="application/json")
+    nothing = DtqError(phrase.upper().replace(" ", "_"),
+                       f"{phrase}: {request.method} {request.url.path}.")
+    return _refused(nothing, id_of(request.scope), dict(error.headers or {}))
 
 
 async def answer_fault(request: Request, error: Exception) -> Response:

@@ -370,6 +370,28 @@ def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> N
     assert "Traceback" not in process.log.read_text()
 
 
+def test_a_process_logs_neither_payloads_nor_secrets(lab: Lab, engine: Engine) -> None:
+    process = start(lab, engine, "api-3", api_port=0, log_level="DEBUG", api_key="open-sesame")
+    url = process.log.read_text().split("serving ")[1].split()[0]
+    wait_for(lambda: reaches(url), reason="the API to answer", limit_s=LIMIT_S)
+    with httpx.Client(base_url=url) as http, connect(
+            f"ws{url[4:]}/ws/events?token=canary", additional_headers={"X-API-Key": "canary"}):
+        client = Client(http)
+        task_id = client.submit(payload={"a": "canary"}, metadata={"b": "canary"})
+        client.post("/tasks", {"task_type": "echo_task", "priority": "canary"})
+        client.post("/tasks", content=b'{"canary')
+        client.post(f"/tasks/{task_id}/cancel", x_api_key="canary")
+        client.post(f"/tasks/{task_id}/cancel", x_api_key="open-sesame")
+        client.get("//canary%0Aforged?canary")
+        client.get("//ready")
+    process.terminate()
+    process.wait(LIMIT_S)
+    log = process.log.read_text()
+    assert "canary" not in log
+    assert "open-sesame" not in log
+    assert all(line[:2] == "20" for line in log.splitlines())
+
+
 def reaches(url: str) -> bool:
     try:
         return httpx.get(f"{url}/health").status_code == 200

@@ -55,7 +55,8 @@ def draw(engine: Engine, address: str, *, examples: int) -> None:
             ask(operation, GenerationMode.NEGATIVE, address, examples)
 
 
-def ask(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, address: str, examples: int) -> None:
+def ask(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, address: str,
+        examples: int) -> None:
     checks = list(CHECKS)
     if operation.path.endswith("/batch"):  # what is unfit in it is refused item by item
         checks.remove(negative_data_rejection)
