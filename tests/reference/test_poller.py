@@ -17,7 +17,7 @@ def test_an_ended_lease_keeps_its_place_however_full_the_higher_levels_are(
     assert engine.lose_holder().task_id == lost
     urgent = [engine.submit(task_type="probe_task", priority=9) for _ in range(5)]
     idle = [engine.submit(task_type="probe_task", priority=0) for _ in range(5)]
-    wait_for(lambda: engine.redis.info("server")["uptime_in_seconds"] > 1, limit_s=LIMIT_S,
+    wait_for(lambda: engine.redis.info("server")["uptime_in_seconds"] > 2, limit_s=LIMIT_S,
              reason="the server to be older than a lease")
     start_worker(lab, engine, concurrency=1, reap_interval_s=60)
     for task_id in (*urgent, lost, *idle):

@@ -173,11 +173,12 @@ local function accept(level, entry_id, flat)
   return entry.task.losses >= 2 and 'alone' or nil
 end
 
--- An outage counts as idle time, so until one lease after the server's start (which it tells in
--- whole seconds) no lease counts as ended: holders renew first. What was released waits anyway.
+-- An outage counts as idle time, so until one lease after the server's start no lease counts as
+-- ended: holders renew first. Its uptime is a difference of whole seconds, and so may be told up to
+-- one second too long. What was released waits anyway.
 local function server_is_young()
   local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
-  return tonumber(uptime_s) * 1000 < call.lease_ms
+  return (uptime_s - 1) * 1000 < call.lease_ms
 end
 
 local function take_ended(level, only_released)
