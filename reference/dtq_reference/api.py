@@ -51,7 +51,7 @@ ESCAPED = 6
 BROKER = " BROKER_UNAVAILABLE BROKER_UNREACHABLE"
 KEY: dict[str, Any] = {"has_key": True}
 
-Limit = Annotated[int, Query(ge=1, le=1000)]
+Limit = Annotated[int, Query(ge=1, le=10_000)]
 Status = Annotated[str | None, Query(pattern=f"^({'|'.join(TRANSITIONS)})$")]
 QueueFilter = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
 
