@@ -188,6 +188,6 @@ class Stage:
         hands = {"worker": worker.name, "concurrency": worker.concurrency, "open": begun}
         if not self.bench.has_schema:
             return hands
-        in_hand = self.bench.keyspace.in_hand(worker.name)
+        in_hand = self.bench.keyspace.in_hand(worker.worker_id)
         return {**hands, "in_hand": in_hand,
                 "unstarted": [task for task in in_hand if task not in started]}

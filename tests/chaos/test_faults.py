@@ -172,7 +172,7 @@ def test_a_namesake_is_another_process_with_the_same_id(
     taken(stage, "unseen", "worker-1.x")
     bit = strike(stage, "start_namesake", worker="worker-1", concurrency=3)
     assert (bit.effect, old.pid in bit.pids) == ("replaced", True)
-    assert (bit.detail["open"], bit.detail["unstarted"]) == (["held"], ["unseen"])
+    assert (bit.detail["open"], bit.detail["in_hand"]) == (["held"], ["held", "unseen"])
     assert bit.detail["before"] == bit.detail["now"] == ("worker-1.x", "1")
     new = stage.bench.workers[-1]
     assert (new.name, new.worker_id, new.concurrency) == ("worker-2", "worker-1", 3)

@@ -23,12 +23,9 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     new = bench.start_worker(entry.parameters["concurrency"], worker_id=old.worker_id)
     stage.await_quietly(lambda: keyspace.process_of(old.worker_id) != before,
                         reason=f"{new.name} to say hello as {old.worker_id}")
-    pids, started = old.process.pids(), {line.task_id for line in bench.lab.witness_lines()}
-    in_hand = keyspace.pending_of(before[0])
-    detail = {"worker": old.name, "namesake": new.name, "concurrency": old.concurrency,
-              "before": before, "now": keyspace.process_of(old.worker_id), "in_hand": in_hand,
-              "unstarted": [task_id for task_id in in_hand if task_id not in started],
-              "open": [task_id for task_id in in_hand if task_id in started]}
+    detail = {**stage.hands(old), "in_hand": keyspace.pending_of(before[0]),
+              "namesake": new.name, "before": before, "now": keyspace.process_of(old.worker_id)}
+    pids = old.process.pids()
     if entry.parameters.get("await_sweep"):
         keyspace.add_consumer(GHOST)
         detail["swept"] = stage.await_quietly(lambda: not keyspace.has_consumer(GHOST),
