@@ -175,9 +175,13 @@ def address(engine: Engine) -> Iterator[str]:
 
 
 @contextmanager
-def client(engine: Engine, address: str) -> Iterator[ClientConnection]:
+def client(engine: Engine, address: str, *, buffer_bytes: int = 0) -> Iterator[ClientConnection]:
     """A client that is sent events: it has seen one that was published for it."""
-    with connect(f"ws{address[4:]}{engine.settings.ws_path}", compression=None,
+    plug = socket.socket()
+    if buffer_bytes:
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
+    plug.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+    with connect(f"ws{address[4:]}{engine.settings.ws_path}", sock=plug, compression=None,
                  max_queue=1) as connection:
         wait_for(lambda: engine.redis.publish(engine.keys.events, '{"type":"HELLO"}'),
                  reason="the API to subscribe", limit_s=LIMIT_S)
@@ -223,9 +227,9 @@ def test_a_client_is_sent_one_event_for_each_transition(engine: Engine, address:
 
 
 def test_a_client_that_never_reads_is_told_to_come_back(engine: Engine, address: str) -> None:
-    """What the kernel's buffers hold is not counted: events are sent until the mailbox is full."""
-    large = json.dumps({"type": "TASK_SUCCEEDED", "padding": "x" * 20_000})
-    with client(engine, address) as slow, client(engine, address) as quick:
+    """More is sent than its mailbox and the kernel's buffers hold."""
+    large = json.dumps({"type": "TASK_SUCCEEDED", "padding": "x" * 4000})
+    with client(engine, address, buffer_bytes=4096) as slow, client(engine, address) as quick:
         for _ in range(20):
             for _number in range(100):
                 engine.redis.publish(engine.keys.events, large)
