@@ -25,6 +25,7 @@ from dtq_reference.errors import SettingsError
 from dtq_reference.transport import AsyncTransport, address_of
 from dtq_reference.wire import Address, Connection, ScriptError
 from redis.crc import key_slot
+from redis.exceptions import MovedError
 
 from tests.reference.clusters import LIMIT_S, Cluster, Node, running_cluster
 from tests.reference.engine import Engine, succeeded
@@ -34,6 +35,7 @@ FOLLOWED = "{orders}:"
 OTHER = "{invoices}:"
 ANY = "{any}:"
 EVENTFUL = "{eventful}:"
+MOVING = "{moving}:"
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +122,8 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
         for task_id in kept:
             task = wait_for_status(engine, task_id)
             assert (task.status, task.attempt, task.worker_id) == ("succeeded", 1, "clustered")
-        wait_for(lambda: beats(cluster.replica), reason="a heartbeat on the new master",
-                 limit_s=LIMIT_S)
+        wait_for(lambda: beats(cluster.replica, f"{FOLLOWED}worker:clustered"),
+                 reason="a heartbeat on the new master", limit_s=LIMIT_S)
         wait_for(lambda: status_of(api, "/ready") == 200, reason="the API to be ready",
                  limit_s=LIMIT_S)
         worker.terminate()
@@ -129,11 +131,10 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
         assert worker.exit_code == 0
 
 
-def beats(node: Node) -> bool:
-    """Whether the server's own clock is close to the worker's last heartbeat."""
+def beats(node: Node, worker: str) -> bool:
+    """Whether the server's own clock is close to the last heartbeat in a worker's hash."""
     with node.client() as client:
-        (seconds, _), beat = client.time(), client.hget(f"{FOLLOWED}worker:clustered",
-                                                        "last_heartbeat")
+        beat, (seconds, _) = client.hget(worker, "last_heartbeat"), client.time()
         return beat is not None and seconds * 1000 - int(beat) < 500
 
 
@@ -142,6 +143,35 @@ def wait_for_replication(cluster: Cluster) -> None:
     done = cluster.followed.ask("INFO", "replication")["master_repl_offset"]
     wait_for(lambda: cluster.replica.ask("INFO", "replication")["slave_repl_offset"] >= done,
              reason="the replica to have it all", limit_s=LIMIT_S)
+
+
+@pytest.mark.slow
+def test_a_worker_follows_its_slot_to_another_master(
+        lab: Lab, cluster: Cluster, tmp_path: Path) -> None:
+    until, home, slot = tmp_path / "until", cluster.master_of(MOVING), slot_of(MOVING)
+    away = next(node for node in cluster.masters if node not in (home, cluster.followed))
+    with closing(Engine(cluster.url, MOVING)) as engine:
+        start_worker(lab, engine, "mover", visibility_timeout_s=20)
+        held = engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
+        wait_for_status(engine, held, "running")
+        home.ask("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE",
+                 away.ask("CLUSTER", "MYID"))
+        wait_for(lambda: has_moved(home, engine.keys.workers), reason="the slot to move",
+                 limit_s=LIMIT_S)
+        until.touch()
+        for task_id in (held, engine.submit()):
+            task = wait_for_status(engine, task_id)
+            assert (task.status, task.attempt, task.worker_id) == ("succeeded", 1, "mover")
+        wait_for(lambda: beats(away, f"{MOVING}worker:mover"), reason="a heartbeat over there",
+                 limit_s=LIMIT_S)
+
+
+def has_moved(node: Node, key: str) -> bool:
+    try:
+        node.ask("EXISTS", key)
+    except MovedError:
+        return True
+    return False
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ server without scripts."""
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
@@ -15,6 +16,7 @@ from dtq_conformance.broker import free_port
 from dtq_reference import calls
 from dtq_reference.calls import Call
 from dtq_reference.errors import BrokerUnreachable, DtqError
+from dtq_reference.poller import DOORBELL_LIMIT_S
 from dtq_reference.transport import (
     SOCKET_TIMEOUT_S,
     AsyncTransport,
@@ -28,6 +30,7 @@ from dtq_reference.wire import Address
 from redis.crc import key_slot
 from redis.exceptions import (
     AuthenticationError,
+    BusyLoadingError,
     ConnectionError,
     RedisError,
     ResponseError,
@@ -119,6 +122,28 @@ def test_pauses_grow_and_are_never_longer_than_a_second() -> None:
     pauses = list(islice((patience.pause_s(TimeoutError()) for _ in range(100)), 100))
     assert 0 < pauses[0] <= 0.02
     assert all(0.5 <= pause_s <= 1 for pause_s in pauses[10:])
+
+
+@pytest.mark.parametrize(("errors", "told"), [
+    ([NotConnected(), BusyLoadingError()], DtqError),
+    ([TimeoutError(), NotConnected()], BrokerUnreachable),
+    ([BusyLoadingError(), ConnectionError()], BrokerUnreachable),
+    ([TimeoutError(), ResponseError("WRONGTYPE")], ResponseError)])
+def test_at_the_end_one_sending_of_unknown_fate_makes_all_unknown(
+        errors: list[RedisError], told: type[Exception]) -> None:
+    patience = Patience(PING, 0.4)
+    patience.pause_s(errors[0])
+    with pytest.raises(told):
+        for _ in range(10):  # pauses grow beyond the limit
+            patience.pause_s(errors[1])
+
+
+def test_connections_are_kept_alive_and_have_a_time_limit(engine: Engine) -> None:
+    connection = engine.redis.connection_pool.get_connection()
+    kept = connection._sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert (bool(kept), connection._sock.gettimeout()) == (True, SOCKET_TIMEOUT_S)
+    assert SOCKET_TIMEOUT_S > DOORBELL_LIMIT_S
+    engine.redis.connection_pool.release(connection)
 
 
 @pytest.mark.parametrize("reply", ["READONLY no", "MOVED 1 127.0.0.1:1", "CLUSTERDOWN no"])
