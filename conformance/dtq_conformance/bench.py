@@ -78,7 +78,7 @@ class Bench:
         self._keyspace = KeySpace(lab.broker.connect(), lab.broker.prefix)
         self._kind = kind
         self.target = self.open_target(lab.broker.url)
-        self._last_look: dict[str, dict[str, Any]] = {}
+        self.last_looks: dict[str, dict[str, Any]] = {}
         self._not_new: set[str] = set()
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Bench:
                            msgspec.to_builtins(submission))
         if answer is not None:
             self._not_new.discard(submission.task_id)
-        elif submission.task_id not in self._last_look:
+        elif submission.task_id not in self.last_looks:
             self._not_new.add(submission.task_id)
         return submission.task_id
 
@@ -176,7 +176,7 @@ class Bench:
         """Give a dead-lettered task a new life, after the last look at its old one."""
         self.look(task_id)
         self._demand("requeue", task_id)
-        self._last_look.pop(task_id, None)
+        self.last_looks.pop(task_id, None)
 
     def discard(self, task_id: str) -> None:
         """Throw the dead letter of a task away."""
@@ -215,9 +215,9 @@ class Bench:
         if faults:
             raise TargetFault(f"look at {task_id}: {'; '.join(faults)}.")
         answer = answer_of(error) if error else {} if view is None else msgspec.to_builtins(view)
-        if always or error or answer != self._last_look.get(task_id):
+        if always or error or answer != self.last_looks.get(task_id):
             self._record("look", task_id, asked_ns, {}, answer, error)
-            self._last_look[task_id] = answer
+            self.last_looks[task_id] = answer
         return view
 
     def ask_dead_letters(self) -> None:
@@ -356,7 +356,7 @@ class Bench:
         """
         waiting = deque(task_id for task_id in (self.submissions if task_ids is None else task_ids)
                         if task_id not in self._not_new
-                        and self._last_look.get(task_id, {}).get("status") not in TERMINAL)
+                        and self.last_looks.get(task_id, {}).get("status") not in TERMINAL)
         limit_ns = round((self.timing.recovery_ms / 1000 if limit_s is None else limit_s) * 1e9)
         began_ns = time.monotonic_ns()
 

@@ -105,9 +105,29 @@ class Api:
     def close(self) -> None:
         """Nothing is kept open between two questions."""
 
+    def demand(self, name: str, path: str, task_id: str | None, *expects: Expected,
+               headers: Mapping[str, str] | None = None) -> Exchange:
+        """Ask for something that changes a task or its queue. The history has it as the operation
+        of this name too, as if it had been asked of the target itself."""
+        if name == "requeue" and task_id:
+            self._bench.look(task_id)
+        asked_ns = time.monotonic_ns()
+        exchange = self.post(path, None, *expects, headers=headers)
+        requested = code_of(exchange) == "CANCEL_REQUESTED"
+        good = requested or exchange.status in (200, 202)
+        self._bench.records.append(Operation(
+            name=name, task_id=task_id, asked_ns=asked_ns, answered_ns=exchange.answered_ns,
+            outcome="ok" if good else "unknown" if (exchange.status or 500) >= 500 else "refused",
+            answer={"said": "requested" if requested else "cancelled"} if name == "cancel" and good
+            else {} if good else dict(exchange.body) if isinstance(exchange.body, dict) else {}))
+        if name == "requeue":
+            self._bench.last_looks.pop(task_id or "", None)
+        return exchange
+
     def note(self, fields: Mapping[str, Any], status: int, body: Any, asked_ns: int) -> None:
         """Record a submission that came another way, as an item of a batch did."""
-        task_id = str(body.get("task_id") or fields.get("task_id"))
+        said = body if isinstance(body, dict) else {}
+        task_id = str(fields.get("task_id") or said.get("task_id"))
         submission = Submission(task_id=task_id, payload=dict(fields.get("payload", {})), **{
             name: fields[name] for name in ("priority", "max_attempts", "timeout_ms", "delay_ms",
                                             "idempotency_key") if name in fields})
@@ -115,8 +135,11 @@ class Api:
             self._bench.submissions.setdefault(task_id, submission)
         self._bench.records.append(Operation(
             name="submit", task_id=task_id, asked_ns=asked_ns, answered_ns=time.monotonic_ns(),
-            outcome="ok" if status == 202 else "refused", request=msgspec.to_builtins(submission),
-            answer={} if status == 202 else body))
+            outcome="ok" if status in (200, 202) else "refused",
+            request=msgspec.to_builtins(submission),
+            answer={} if status == 202 else {
+                name: said[name] for name in ("code", "message", "task_id", "duplicate")
+                if name in said}))
 
 
 def fields_of(submission: Submission) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dtq_conformance.cases import (
     cancel,
     dead_letters,
     delivery,
+    http,
     idempotency,
     key_space,
     leases,
@@ -23,5 +24,5 @@ from dtq_conformance.cases import (
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, cancel, dead_letters, delivery, idempotency, key_space, leases, pause, priority,
+    attempts, cancel, dead_letters, delivery, http, idempotency, key_space, leases, pause, priority,
     retry_delays, shutdown, submission, time_to_live) for case in module.CASES}

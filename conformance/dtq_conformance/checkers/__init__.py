@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance.checker import Check
 from dtq_conformance.checkers import (
+    answers_as_promised,
     attempts_accounted_for,
     attempts_bounded,
     cancelled_stays_cancelled,
@@ -49,5 +50,6 @@ CHECKERS: dict[str, Check] = {
     "one_task_per_key": one_task_per_key.check,
     "paused_means_paused": paused_means_paused.check,
     "requeue_begins_anew": requeue_begins_anew.check,
+    "answers_as_promised": answers_as_promised.check,
 }
 """Every checker by its name."""

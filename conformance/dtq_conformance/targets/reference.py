@@ -25,7 +25,7 @@ from dtq_conformance.target import (
 
 CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
                      "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema",
-                     "workers", "broker-trouble"})
+                     "workers", "broker-trouble", "http"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 

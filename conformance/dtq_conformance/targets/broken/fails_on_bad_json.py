@@ -1,0 +1,25 @@
+"""Answers a body that is not JSON with a failure of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dtq_reference import requests
+from starlette.requests import Request
+
+from dtq_conformance.targets.defect import Defect
+
+
+def _put_in() -> None:
+    async def read_json(request: Request, *, limit_bytes: int) -> Any:
+        return json.loads(await request.body())
+
+    requests.read_json = read_json  # type: ignore[assignment]
+
+
+DEFECT = Defect(
+    "fails_on_bad_json",
+    "Answers a body that is not JSON with a failure of its own.",
+    caught_by=("answers_as_promised",), also=(),
+    put_in=_put_in)
