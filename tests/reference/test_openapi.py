@@ -76,7 +76,7 @@ def test_a_few_drawn_requests_are_answered_as_documented(engine: Engine, address
 
 @pytest.mark.slow
 def test_many_drawn_requests_are_answered_as_documented(engine: Engine, address: str) -> None:
-    draw(engine, address, paths="", examples=100)
+    draw(engine, address, paths="", examples=40)
 
 
 # The document -----------------------------------------------------------------------------------
