@@ -116,13 +116,20 @@ def _has_a_letter(history: History, ledger: Ledger, look: Operation, listing: Op
 
 
 def _was_put_away(history: History, look: Operation) -> bool:
-    """Whether the letter of a dead-lettered task went by request: a requeue, discard or purge."""
-    seen_ns = min(each.asked_ns for each in history.looks[look.task_id or ""]
+    """Whether the letter of a dead-lettered task went by request: a requeue, or a discard or purge
+    that may have come after the task's death."""
+    task_id = look.task_id or ""
+    dead_ns = min(each.asked_ns for each in history.looks[task_id]
                   if each.answer.get("status") == "dead_lettered")
-    return lives.is_past(look.task_id or "") or any(
+    signs_of_life = [each.asked_ns for each in history.looks[task_id]]
+    signs_of_life += [asked.asked_ns for asked in history.submissions.get(task_id, [])]
+    signs_of_life += [execution.end_ns or execution.start_ns
+                      for execution in history.executions.get(task_id, [])]
+    alive_ns = max((each for each in signs_of_life if each < dead_ns), default=0)
+    return lives.is_past(task_id) or any(
         operation.outcome != "refused" and (
-            (operation.name == "purge_dead_letters" and operation.answered_ns > seen_ns)
-            or (operation.name == "discard" and operation.task_id == look.task_id))
+            (operation.name == "purge_dead_letters" and operation.answered_ns > alive_ns)
+            or (operation.name == "discard" and operation.task_id == task_id))
         for operation in history.operations)
 
 

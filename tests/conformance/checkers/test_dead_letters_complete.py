@@ -10,8 +10,10 @@ from tests.conformance.histories import (
     T,
     absent,
     accuses,
+    asked,
     born,
     dead,
+    end,
     fault,
     killed,
     letter,
@@ -41,6 +43,23 @@ def test_a_permanent_failure_has_a_dead_letter() -> None:
     assert accuses(check, "DLQ-01", *FAILED, dead(), letters()) == (
         f"Task {T} is 'dead_lettered' (PermanentError) at 60 000 ms, but no dead letter had its "
         "id at 60 010 ms.")
+
+
+def test_a_purge_may_have_come_after_a_death_that_was_seen_later() -> None:
+    """The task failed at 30 ms and was seen dead at 60 ms; what a purge finds in between, it takes.
+    """
+    def purged(at: int) -> str | None:
+        return says(check, *FAILED, asked("purge_dead_letters", at=at), dead(at=60), dead(),
+                    letters()).get("DLQ-01")
+
+    assert (purged(25), purged(40), purged(70)) == ("violated 1", None, None)
+
+
+def test_what_a_superseded_holder_does_later_is_no_sign_of_life() -> None:
+    late = [start(1300, attempt=2, by=3), end(9000, attempt=2, by=3)]
+    told = says(check, submit(max_attempts=2), born(3), late, worker_lost(at=5000),
+                asked("purge_dead_letters", at=6000), worker_lost(), letters())
+    assert "DLQ-01" not in told
 
 
 def test_a_permanent_failure_shows_in_the_status() -> None:
