@@ -12,6 +12,7 @@ import json
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -117,11 +118,13 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
                  limit_s=LIMIT_S)
         wait_for(lambda: cluster.replica.ask("INFO", "replication")["role"] == "master",
                  reason="the replica to take over", limit_s=LIMIT_S)
+        taken_over = time.monotonic()
         until.touch()
         kept.append(api.post("/api/v1/tasks", json={"task_type": "echo_task"}).json()["task_id"])
         for task_id in kept:
             task = wait_for_status(engine, task_id)
             assert (task.status, task.attempt, task.worker_id) == ("succeeded", 1, "clustered")
+        print(f"new work was done {time.monotonic() - taken_over:.2f} s after the takeover")
         wait_for(lambda: beats(cluster.replica, f"{FOLLOWED}worker:clustered"),
                  reason="a heartbeat on the new master", limit_s=LIMIT_S)
         wait_for(lambda: status_of(api, "/ready") == 200, reason="the API to be ready",
