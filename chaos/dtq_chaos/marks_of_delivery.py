@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtq_conformance.history import History, Mark
+from dtq_conformance.history import History, Mark, Spell
 
 from dtq_chaos.marks import ReadMark, bites_of
 
@@ -83,22 +83,32 @@ def came_back_under_its_id() -> ReadMark:
 
 
 def broker_was_away(*, holders: int) -> ReadMark:
-    """The broker was gone for longer than a lease while `holders` workers had tasks in hand, and
-    came back with their entries."""
+    """The broker was gone for longer than a lease while `holders` workers executed what they had
+    in hand, and came back with their entries."""
 
     def read(history: History) -> Mark:
         lease_ms = history.header.timing.lease_ms
-        seen = [bite.detail for bite in bites_of(history, "restart_broker")]
-        busy = [sum(map(bool, each["in_hand"].values())) for each in seen]
-        kept = [each["entries"] >= sum(map(len, each["in_hand"].values())) for each in seen]
-        held = bool(seen) and min(busy) >= holders and all(kept) and all(
-            each["away_ms"] > lease_ms for each in seen)
-        told = " and ".join(f"{each['away_ms']} ms with {count} holders" for each, count in
-                            zip(seen, busy, strict=True)) or "never"
+        spells = [spell for spell in history.spells if spell.fault == "restart_broker"]
+        busy = [_executed_through(history, spell) for spell in spells]
+        held = bool(spells) and all(
+            len(tasks) >= holders and spell.detail["entries"] >= sum(map(len, tasks.values()))
+            and spell.detail["away_ms"] > lease_ms
+            for spell, tasks in zip(spells, busy, strict=True))
+        told = " and ".join(f"{spell.detail['away_ms']} ms with {len(tasks)} holders"
+                            for spell, tasks in zip(spells, busy, strict=True)) or "never"
         return _mark("broker_was_away", held, f"The broker was away: {told}; a lease lasts "
-                     f"{lease_ms} ms.", seen=seen)
+                     f"{lease_ms} ms.", busy=busy, seen=[spell.detail for spell in spells])
 
     return read
+
+
+def _executed_through(history: History, spell: Spell) -> dict[str, list[str]]:
+    """Each worker with what it had in hand and executed all through a fault."""
+    found = {worker: [task_id for task_id in tasks if any(
+        e.start_ns < spell.from_ns and (e.end_ns is None or e.end_ns > (spell.to_ns or 0))
+        for e in history.executions.get(task_id, []))]
+        for worker, tasks in spell.detail["in_hand"].items()}
+    return {worker: tasks for worker, tasks in found.items() if tasks}
 
 
 def forged_entry_was_read() -> ReadMark:

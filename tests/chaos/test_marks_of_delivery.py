@@ -40,6 +40,10 @@ def away(**detail: Any) -> list[Record]:
         "in_hand": {"worker-1": [T], "worker-2": [U]}, "away_ms": 1600, "entries": 2, **detail})
 
 
+THROUGH = [ran(100, 3000), ran(100, 3000, U, by=2)]
+"""What two workers executed before, while and after the broker was away."""
+
+
 def dropped(at: int = 500, groups: int = 10) -> list[Record]:
     return bite("drop_group", at, by=1, in_hand=[T], groups=groups)
 
@@ -51,7 +55,7 @@ HELD: list[tuple[ReadMark, Story]] = [
     (marks.has_a_namesake(), [namesake(open=[])]),
     (marks.has_a_namesake(mid_handler=True, swept=True), [namesake(swept=True)]),
     (marks.came_back_under_its_id(), [bite("kill_worker", by=2, worker="worker-1"), ran(600, 700)]),
-    (marks.broker_was_away(holders=2), [away()]),
+    (marks.broker_was_away(holders=2), [away(), *THROUGH]),
     (marks.forged_entry_was_read(), [bite("forge_entry", task_id=T, entries=0)]),
 ]
 
@@ -68,10 +72,12 @@ NOT_HELD: list[tuple[ReadMark, Story, str]] = [
                                       ran(600, 700)], "it was the same process"),
     (marks.came_back_under_its_id(), [bite("kill_worker", by=2, worker="worker-1"),
                                       ran(300, 400)], "it was before the kill"),
-    (marks.broker_was_away(holders=2), [away(away_ms=900)], "for less than a lease"),
-    (marks.broker_was_away(holders=2), [away(entries=1)], "it came back with less"),
-    (marks.broker_was_away(holders=2), [away(in_hand={"worker-1": [T], "worker-2": []})],
-     "one held nothing"),
+    (marks.broker_was_away(holders=2), [away(away_ms=900), *THROUGH], "for less than a lease"),
+    (marks.broker_was_away(holders=2), [away(entries=1), *THROUGH], "it came back with less"),
+    (marks.broker_was_away(holders=2), [away(in_hand={"worker-1": [T], "worker-2": []}),
+                                        *THROUGH], "one held nothing"),
+    (marks.broker_was_away(holders=2), [away(), ran(100, 3000), ran(100, 1500, U, by=2)],
+     "one had ended by then"),
     (marks.forged_entry_was_read(), [bite("forge_entry", task_id=T, entries=1)], "it was left"),
 ]
 
