@@ -47,7 +47,7 @@ def test_the_engines_transitions_are_the_contracts() -> None:
 def test_the_engine_names_each_key_of_the_table_and_no_other() -> None:
     keys = Keys("")
     found = {keys.stream("<queue>", "<level>"), keys.paused("<queue>")}  # type: ignore[arg-type]
-    for name in {name for name in dir(Keys) if not name.startswith("_")} - NO_KEYS:
+    for name in {name for name in dir(keys) if not name.startswith("_")} - NO_KEYS:
         value = getattr(keys, name, "")
         if isinstance(value, str) and value:
             found.add(value + PARTS.get(name, ""))

@@ -46,6 +46,12 @@ class Identity:
         """The name under which the process reads; no other process ever has it."""
         return f"{self.worker_id}.{self.incarnation}"
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What scripts are told of it."""
+        return {"worker_id": self.worker_id, "incarnation": self.incarnation,
+                "consumer": self.consumer}
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -101,6 +107,11 @@ class Actor:
     name: str
     request_id: str = ""
 
+    @property
+    def names(self) -> dict[str, str]:
+        """What scripts are told of it."""
+        return {"actor": self.name, "request_id": self.request_id}
+
 
 def _common(keys: Keys, settings: Settings) -> dict[str, Any]:
     """What `common.lua` needs of names and limits."""
@@ -110,30 +121,29 @@ def _common(keys: Keys, settings: Settings) -> dict[str, Any]:
             "dlq_maxlen": settings.dlq_maxlen}
 
 
+def _call(script: str, names: Sequence[str], keys: Keys, settings: Settings,
+          **argument: Any) -> Call:
+    return Call(script, names, _pack({**_common(keys, settings), **argument}))
+
+
 def submit(keys: Keys, settings: Settings, requests: Sequence[TaskRequest]) -> Call:
     queues = list(dict.fromkeys(request.queue for request in requests))
-    return Call("submit",
-                [keys.schedule, keys.schedule_depth, keys.queues, keys.recent,
-                 *(stream for queue in queues for stream in keys.streams(queue))],
-                _pack({**_common(keys, settings), "max_depth": settings.max_queue_depth,
-                       "tasks": [_submission(request, settings, 1 + queues.index(request.queue))
-                                 for request in requests]}))
+    streams = [stream for queue in queues for stream in keys.streams(queue)]
+    return _call("submit",
+                 [keys.schedule, keys.schedule_depth, keys.queues, keys.recent, *streams],
+                 keys, settings, max_depth=settings.max_queue_depth,
+                 tasks=[_submission(request, settings, 1 + queues.index(request.queue))
+                        for request in requests])
 
 
 def _submission(request: TaskRequest, settings: Settings, place: int) -> dict[str, Any]:
     payload = encode_json(request.payload, "payload").decode()
-    packed = {"place": place, "task_id": request.task_id, "queue": request.queue,
-              "task_type": request.task_type, "payload": payload,
+    signature = signing.sign(settings.signing_key, request, payload, request.priority) \
+        if settings.signing_key else None
+    fields = {**msgspec.structs.asdict(request), "payload": payload, "signature": signature,
               "metadata": encode_json(request.metadata, "metadata").decode(),
-              "priority": request.priority, "max_attempts": request.max_attempts,
-              "timeout_ms": request.timeout_ms, "delay_ms": request.delay_ms,
-              "ttl_ms": request.ttl_ms}
-    if request.idempotency_key:
-        packed["idempotency_key"] = request.idempotency_key
-    if settings.signing_key:
-        packed["signature"] = signing.sign(settings.signing_key, request, payload,
-                                           request.priority)
-    return packed
+              "ttl_ms": request.ttl_ms, "place": place}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def read_submit(reply: Any) -> list[tuple[str, str, str]]:
@@ -144,13 +154,11 @@ def read_submit(reply: Any) -> list[tuple[str, str, str]]:
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
          in_hand: Iterable[Taken], reap: bool) -> Call:
-    return Call("take",
-                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.dead_letters,
-                 keys.paused(queue)],
-                _pack({**_common(keys, settings), "consumer": identity.consumer,
-                       "worker_id": identity.worker_id, "incarnation": identity.incarnation,
-                       "room": room, "in_hand": [taken.hold for taken in in_hand], "reap": reap,
-                       "lease_ms": settings.lease_ms}))
+    return _call("take",
+                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id,
+                  keys.dead_letters, keys.paused(queue)],
+                 keys, settings, **identity.names, room=room, reap=reap,
+                 in_hand=[taken.hold for taken in in_hand], lease_ms=settings.lease_ms)
 
 
 def read_take(reply: Any) -> TakeReply:
@@ -167,12 +175,11 @@ def read_take(reply: Any) -> TakeReply:
 
 def settle(keys: Keys, settings: Settings, identity: Identity, queue: str,
            outcomes: Sequence[Outcome]) -> Call:
-    return Call("settle",
-                [*keys.streams(queue), keys.schedule, keys.schedule_depth, keys.dead_letters],
-                _pack({**_common(keys, settings), "result_prefix": keys.result_prefix,
-                       "consumer": identity.consumer, "worker_id": identity.worker_id,
-                       "result_retention_s": settings.result_retention_s,
-                       "outcomes": [_outcome(outcome) for outcome in outcomes]}))
+    return _call("settle",
+                 [*keys.streams(queue), keys.schedule, keys.schedule_depth, keys.dead_letters],
+                 keys, settings, **identity.names, result_prefix=keys.result_prefix,
+                 result_retention_s=settings.result_retention_s,
+                 outcomes=[_outcome(outcome) for outcome in outcomes])
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
@@ -205,8 +212,7 @@ def renew_parts(keys: Keys, settings: Settings, identity: Identity,
     """What stays the same from beat to beat: the keys, and the argument without `about` and
     `holds`. The heartbeat's process packs the rest by itself."""
     return ([*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-            {**_common(keys, settings), "consumer": identity.consumer,
-             "incarnation": identity.incarnation, "lease_ms": settings.lease_ms,
+            {**_common(keys, settings), **identity.names, "lease_ms": settings.lease_ms,
              "ttl_ms": _worker_ttl_ms(settings)})
 
 
@@ -219,18 +225,15 @@ def read_renew(reply: Any) -> tuple[str, list[int]]:
 
 def release(keys: Keys, settings: Settings, identity: Identity, queue: str,
             started: Iterable[Taken]) -> Call:
-    return Call("release", [*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-                _pack({**_common(keys, settings), "consumer": identity.consumer,
-                       "worker_id": identity.worker_id, "incarnation": identity.incarnation,
-                       "started": [taken.hold for taken in started]}))
+    return _call("release", [*keys.streams(queue), keys.worker_prefix + identity.worker_id],
+                 keys, settings, **identity.names, started=[taken.hold for taken in started])
 
 
 def promote(keys: Keys, settings: Settings, identity: Identity, queues: Sequence[str]) -> Call:
     streams = [stream for queue in queues for stream in keys.streams(queue)]
-    return Call("promote", [keys.scheduler_lock, keys.schedule, keys.schedule_depth, *streams],
-                _pack({**_common(keys, settings), "consumer": identity.consumer,
-                       "worker_id": identity.worker_id, "lock_ms": SCHEDULER_LOCK_MS,
-                       "limit": PROMOTE_LIMIT, "queues": queues}))
+    return _call("promote", [keys.scheduler_lock, keys.schedule, keys.schedule_depth, *streams],
+                 keys, settings, **identity.names, lock_ms=SCHEDULER_LOCK_MS,
+                 limit=PROMOTE_LIMIT, queues=queues)
 
 
 @dataclass(frozen=True)
@@ -250,56 +253,50 @@ def read_promote(reply: Any) -> PromoteReply:
 
 def register(keys: Keys, settings: Settings, identity: Identity, queue: str,
              about: dict[str, str | int], *, again: bool) -> Call:
-    return Call("register",
-                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
-                 keys.queues],
-                _pack({**_common(keys, settings), "queue": queue, "worker_id": identity.worker_id,
-                       "incarnation": identity.incarnation, "ttl_ms": _worker_ttl_ms(settings),
-                       "again": again, "about": flat(about)}))
+    return _call("register",
+                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
+                  keys.queues],
+                 keys, settings, **identity.names, queue=queue, again=again, about=flat(about),
+                 ttl_ms=_worker_ttl_ms(settings))
 
 
 def goodbye(keys: Keys, settings: Settings, identity: Identity, queue: str) -> Call:
-    return Call("goodbye",
-                [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
-                 keys.scheduler_lock],
-                _pack({**_common(keys, settings), "consumer": identity.consumer,
-                       "worker_id": identity.worker_id, "incarnation": identity.incarnation}))
+    return _call("goodbye",
+                 [*keys.streams(queue), keys.worker_prefix + identity.worker_id, keys.workers,
+                  keys.scheduler_lock], keys, settings, **identity.names)
 
 
 def sweep(keys: Keys, settings: Settings, queue: str) -> Call:
-    return Call("sweep", [*keys.streams(queue), keys.workers],
-                _pack({**_common(keys, settings), "worker_prefix": keys.worker_prefix}))
+    return _call("sweep", [*keys.streams(queue), keys.workers], keys, settings,
+                 worker_prefix=keys.worker_prefix)
 
 
 def cancel(keys: Keys, settings: Settings, by: Actor, task_id: str, stream: str, *,
            action: str = "cancel", only_waiting: bool = False) -> Call:
-    return Call("cancel", [stream, keys.schedule, keys.schedule_depth, keys.audit],
-                _pack({**_common(keys, settings), "task_id": task_id, "action": action,
-                       "only_waiting": only_waiting, **_signed(by)}))
+    return _call("cancel", [stream, keys.schedule, keys.schedule_depth, keys.audit], keys,
+                 settings, **by.names, task_id=task_id, action=action, only_waiting=only_waiting)
 
 
 def requeue(keys: Keys, settings: Settings, by: Actor, task_id: str, stream: str) -> Call:
-    return Call("requeue", [stream, keys.dead_letters, keys.queues, keys.audit],
-                _pack({**_common(keys, settings), "task_id": task_id, **_signed(by)}))
+    return _call("requeue", [stream, keys.dead_letters, keys.queues, keys.audit], keys, settings,
+                 **by.names, task_id=task_id)
 
 
 def discard(keys: Keys, settings: Settings, by: Actor, *, task_id: str = "",
             action: str = "discard") -> Call:
     """Of one task, or with no `task_id` of the oldest `DISCARD_LIMIT` letters."""
-    return Call("discard", [keys.dead_letters, keys.audit],
-                _pack({**_common(keys, settings), "task_id": task_id, "limit": DISCARD_LIMIT,
-                       "action": action, **_signed(by)}))
+    return _call("discard", [keys.dead_letters, keys.audit], keys, settings, **by.names,
+                 task_id=task_id, limit=DISCARD_LIMIT, action=action)
 
 
 def pause(keys: Keys, settings: Settings, by: Actor, queue: str, *, paused: bool) -> Call:
-    return Call("pause", [keys.paused(queue), keys.audit],
-                _pack({**_common(keys, settings), "queue": queue, "paused": paused,
-                       **_signed(by)}))
+    return _call("pause", [keys.paused(queue), keys.audit], keys, settings, **by.names,
+                 queue=queue, paused=paused)
 
 
 def forget_queue(keys: Keys, settings: Settings, queue: str) -> Call:
-    return Call("forget_queue", [*keys.streams(queue), keys.schedule_depth, keys.queues],
-                _pack({**_common(keys, settings), "queue": queue}))
+    return _call("forget_queue", [*keys.streams(queue), keys.schedule_depth, keys.queues], keys,
+                 settings, queue=queue)
 
 
 def read(*commands: Sequence[str | int]) -> Call:
@@ -307,10 +304,6 @@ def read(*commands: Sequence[str | int]) -> Call:
     return Call("read", list(dict.fromkeys(str(command[1]) for command in commands
                                            if len(command) > 1)),
                 _pack({"commands": commands}))
-
-
-def _signed(by: Actor) -> dict[str, str]:
-    return {"actor": by.name, "request_id": by.request_id}
 
 
 def _worker_ttl_ms(settings: Settings) -> int:
