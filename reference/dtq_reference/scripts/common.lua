@@ -34,6 +34,13 @@ local function load_task(task_id, ...)
   return task
 end
 
+-- Fields and values that stand one after the other, as a map.
+local function fields_of(flat)
+  local fields = {}
+  for place = 1, #flat, 2 do fields[flat[place]] = flat[place + 1] end
+  return fields
+end
+
 -- Take an entry out of its stream and out of the group's pending list.
 local function acknowledge(stream, entry_id)
   redis.pcall('XACK', stream, GROUP, entry_id)  -- nothing is pending where the group is gone
@@ -112,14 +119,10 @@ local function add_dead_letter(letters, fields)
   local excess = redis.call('XLEN', letters) + 1 - call.dlq_maxlen
   if excess > 0 then
     for _, entry in ipairs(redis.call('XRANGE', letters, '-', '+', 'COUNT', excess)) do
-      for place = 1, #entry[2], 2 do
-        if entry[2][place] == 'task_id' then
-          local key = call.task_prefix .. entry[2][place + 1]
-          if redis.call('HGET', key, 'letter_id') == entry[1] then
-            redis.call('HDEL', key, 'letter_id')
-            redis.call('EXPIRE', key, call.retention_s)
-          end
-        end
+      local key = call.task_prefix .. (fields_of(entry[2]).task_id or '')
+      if redis.call('HGET', key, 'letter_id') == entry[1] then
+        redis.call('HDEL', key, 'letter_id')
+        redis.call('EXPIRE', key, call.retention_s)
       end
       redis.call('XDEL', letters, entry[1])
     end

@@ -16,10 +16,7 @@ end
 
 local gone = 0
 for _, letter in ipairs(letters()) do
-  local task_id = ''
-  for place = 1, #letter[2], 2 do
-    if letter[2][place] == 'task_id' then task_id = letter[2][place + 1] end
-  end
+  local task_id = fields_of(letter[2]).task_id or ''
   if call.task_id == '' or call.task_id == task_id then
     local key = call.task_prefix .. task_id
     redis.call('XDEL', KEYS[1], letter[1])

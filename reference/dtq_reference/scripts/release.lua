@@ -31,9 +31,7 @@ for place, started in ipairs(call.started) do
 end
 
 local function give_back(stream, entry)
-  local fields = {}
-  for place = 1, #entry[2], 2 do fields[entry[2][place]] = entry[2][place + 1] end
-  local task = held_task(fields['task_id'], entry[1], nil)
+  local task = held_task(fields_of(entry[2]).task_id or '', entry[1], nil)
   if not task then return end
   if task.cancel_requested then
     acknowledge(stream, entry[1])

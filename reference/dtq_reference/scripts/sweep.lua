@@ -17,8 +17,7 @@ local removed = 0
 for level = 1, 10 do
   local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[level], GROUP)
   for _, consumer in ipairs(consumers.err and {} or consumers) do
-    local about = {}
-    for place = 1, #consumer, 2 do about[consumer[place]] = consumer[place + 1] end
+    local about = fields_of(consumer)
     if about['pending'] == 0 and is_gone(about['name']) then
       redis.call('XGROUP', 'DELCONSUMER', KEYS[level], GROUP, about['name'])
       removed = removed + 1

@@ -30,8 +30,7 @@ end
 
 -- An entry with the task that it leads to.
 local function read_entry(level, entry_id, flat)
-  local fields = {}
-  for place = 1, #flat, 2 do fields[flat[place]] = flat[place + 1] end
+  local fields = fields_of(flat)
   local task = load_task(fields.task_id or '', 'status', 'entry_id', 'attempt', 'max_attempts',
                          'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
                          'created_at', 'idempotency_key', 'cancel_requested', 'expires_at')
@@ -232,8 +231,7 @@ local last_ids = {}
 if not stop and #tasks < call.room then
   for level = 1, 10 do
     for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[level])) do
-      local about = {}
-      for place = 1, #group, 2 do about[group[place]] = group[place + 1] end
+      local about = fields_of(group)
       if about['name'] == GROUP then last_ids[level] = about['last-delivered-id'] end
     end
   end
