@@ -255,13 +255,15 @@ class Engine:
         return [letter.task_id for letter in reversed(self.queue.dead_letters())]
 
     def pending(self) -> dict[str, str]:
-        """For each pending task its holder's name in the group."""
+        """For each pending task its holder's name in the group; an entry that is deleted and still
+        pending is there by its id."""
         found = {}
         for stream in self.keys.streams("default"):
             for pending in self.redis.xpending_range(stream, GROUP, "-", "+", 1000):
-                for _, fields in self.redis.xrange(stream, pending["message_id"],
-                                                   pending["message_id"]):
-                    found[fields[b"task_id"].decode()] = pending["consumer"].decode()
+                entry_id = pending["message_id"]
+                entry = self.redis.xrange(stream, entry_id, entry_id)
+                name = entry[0][1][b"task_id"] if entry else entry_id
+                found[name.decode()] = pending["consumer"].decode()
         return found
 
     def consumers(self) -> set[str]:
