@@ -159,6 +159,10 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
         return Befell("let_go", spell.from_ns,
                       f"the holder before, {holder(execution)}, was asked to stop "
                       f"{at(history, spell.from_ns)} and let its task go unfinished")
+    stood_ns = spell.detail.get("stood_still_ms", 0) * MS
+    if stood_ns > patience_ns(history):
+        return Befell("stopped", spell.from_ns, f"the holder before, {holder(execution)}, stood "
+                      f"still {when} for {ms(stood_ns)} while the harness looked at its hands")
     if spell.effect in _LASTING and over_ns - spell.from_ns > patience_ns(history):
         cause: Cause = "stopped" if spell.effect == "stopped" else "cut"
         return Befell(cause, spell.from_ns,
@@ -168,12 +172,28 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
     return None
 
 
+def _held_up_since_ns(history: History, execution: Execution) -> int:
+    """Since when at most the start may have waited for handlers that let nothing else happen."""
+    since_ns = execution.start_ns
+    slack_ns = history.header.timing.heartbeat_ms * MS
+    others = [other for each in history.executions.values() for other in each
+              if other.pid == execution.pid and other.start_ns < execution.start_ns
+              and plan.holds_up_its_worker(evidence.request_of(history, other.task_id),
+                                           other.attempt)]
+    for other in sorted(others, key=lambda e: -e.start_ns):
+        if (other.end_ns or execution.start_ns) >= since_ns - slack_ns:
+            since_ns = min(since_ns, other.start_ns)
+    return since_ns
+
+
 def _past_its_limit(history: History, execution: Execution, until_ns: int) -> Befell | None:
-    """The time limit counts from just before the start line; a heartbeat is ample for that."""
+    """The time limit counts from just before the start line, for which a heartbeat is ample; or
+    from before a handler of the same process that held up the start."""
     limit_ms = evidence.request_of(history, execution.task_id).get("timeout_ms")
     if not isinstance(limit_ms, int):
         return None
-    limit_ns = execution.start_ns + max(0, limit_ms - history.header.timing.heartbeat_ms) * MS
+    began_ns = _held_up_since_ns(history, execution) - history.header.timing.heartbeat_ms * MS
+    limit_ns = max(execution.start_ns, began_ns + limit_ms * MS)
     if limit_ns > until_ns or (execution.end_ns is not None and execution.end_ns < limit_ns):
         return None
     return Befell("past_its_limit", limit_ns,

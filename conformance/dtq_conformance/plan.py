@@ -43,6 +43,12 @@ def duration_ms(request: Mapping[str, Any], attempt: int) -> int | None:
     return total
 
 
+def holds_up_its_worker(request: Mapping[str, Any], attempt: int) -> bool:
+    """Whether the handler of this attempt blocks the event loop, or holds the interpreter's lock:
+    what else its process was about to do then waits for it."""
+    return any("block" in step or "busy" in step for step in _steps(request, attempt))
+
+
 def is_over(request: Mapping[str, Any], attempt: int, outcome: str | None, *,
             retried: bool) -> bool:
     """Whether a task is at its end when this attempt of its handler ended so, judged without the

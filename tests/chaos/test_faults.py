@@ -80,6 +80,7 @@ def test_a_worker_that_is_asked_to_stop_stops_and_what_it_held_was_seen_before(
     assert exits(stage.bench) == [(0, None, "terminate")]
     assert (bit.effect, bit.detail["open"]) == ("terminated", ["held"])
     assert bit.detail["unstarted"] == []
+    assert bit.detail["stood_still_ms"] >= 0
 
 
 def test_a_stopped_worker_stands_still_until_it_is_mended(stage: Stage) -> None:

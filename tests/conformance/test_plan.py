@@ -12,6 +12,14 @@ def request(*steps: dict[str, Any], task_type: str = "probe_task") -> dict[str, 
     return {"task_type": task_type, "payload": {"steps": list(steps), "label": "x"}}
 
 
+@pytest.mark.parametrize(("step", "held_up"), [
+    ({"block": 5}, True), ({"busy": 5}, True), ({"sleep": 5}, False),
+    ({"block": 5, "until_attempt": 1}, False)])
+def test_what_blocks_the_loop_or_holds_the_interpreter_holds_up_its_worker(
+        step: dict[str, Any], held_up: bool) -> None:
+    assert plan.holds_up_its_worker(request({"sleep": 1}, step), 2) is held_up
+
+
 @pytest.mark.parametrize(("steps", "endings"), [
     ([], ["ok", "ok"]),
     ([{"fail": "retryable"}], ["retryable", "retryable"]),

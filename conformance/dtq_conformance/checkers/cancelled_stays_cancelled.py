@@ -101,6 +101,10 @@ def _begins_no_attempt(history: History, ledger: Ledger, cancel: Operation) -> N
 
 def _was_refused_rightly(history: History, ledger: Ledger, cancel: Operation) -> None:
     task_id = cancel.task_id or ""
+    if cancel.answer.get("code") == "TASK_NOT_FOUND" and not any(
+            o.outcome == "ok" and o.answered_ns < cancel.asked_ns
+            for o in history.submissions.get(task_id, [])) and task_id in history.submissions:
+        return  # its submission was on its way
     ledger.judged("CANCEL-08")
     for look in history.looks.get(task_id, []):
         if look.asked_ns > cancel.answered_ns and not evidence.terminal(look) and look.answer:

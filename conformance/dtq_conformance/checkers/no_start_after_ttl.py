@@ -9,6 +9,7 @@ from __future__ import annotations
 from dtq_conformance import evidence
 from dtq_conformance.evidence import MS, at, holder
 from dtq_conformance.history import History
+from dtq_conformance.justification import befell
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
 
@@ -81,6 +82,9 @@ def _is_not_interrupted(history: History, ledger: Ledger, task_id: str, accepted
         if not (execution.start_ns < accepted.asked_ns + ttl_ms * MS
                 and (execution.end_ns or 0) > over_ns):
             continue
+        if befell(history, execution, execution.end_ns or 0) is not None or any(
+                o.name == "cancel" and o.task_id == task_id for o in history.operations):
+            continue  # something else may have ended it, or let it expire on its redelivery
         ledger.judged("TTL-03")
         if execution.outcome == "cancelled" or (
                 execution.outcome == "ok" and look is not None

@@ -44,6 +44,12 @@ def test_a_refused_cancellation_was_of_a_task_that_was_over() -> None:
     assert says(check, submit(), refusal, look(status="queued"))["CANCEL-08"] == "violated 1"
 
 
+def test_a_task_whose_submission_is_unanswered_may_be_unknown() -> None:
+    unknown = asked("cancel", T, at=50, outcome="refused", code="TASK_NOT_FOUND")
+    assert says(check, submit(at=60), unknown, look(status="queued")) == {}
+    assert says(check, submit(at=40), unknown, look(status="queued"))["CANCEL-08"] == "violated 1"
+
+
 def test_a_purge_cancels_what_waits_and_leaves_what_runs() -> None:
     purge = asked("purge", at=50, said=1)
     waited = [submit(), look(status="queued", at=40)]

@@ -72,6 +72,25 @@ def test_a_handler_that_ran_past_its_time_limit_is_a_cause() -> None:
     assert says(check, submit(timeout_ms=1000), *rest, end(150))["DLV-05"] == "violated 1"
 
 
+def test_a_time_limit_may_run_out_while_another_handler_lets_nothing_happen() -> None:
+    """The second task's limit began when the first one blocked the loop; it never got to sleep."""
+    ended_at_once = [submit(U, timeout_ms=300, steps=[{"sleep": 900}]), born(1, 2),
+                     ran(1000, 1005, U, "cancelled"), ran(1400, 1600, U, attempt=2, by=2)]
+    for step, verdict in (("block", "holds 2"), ("busy", "holds 2"), ("sleep", "violated 2")):
+        other = [submit(steps=[{step: 800}]), ran(195, 998)]
+        assert says(check, *ended_at_once, other)["DLV-05"] == verdict
+    elsewhere = [submit(steps=[{"block": 800}]), ran(195, 998, by=2)]
+    assert says(check, *ended_at_once, elsewhere)["DLV-05"] == "violated 2"
+    long_before = [submit(steps=[{"block": 300}]), ran(195, 500)]
+    assert says(check, *ended_at_once, long_before)["DLV-05"] == "violated 2"
+
+
+def test_a_holder_that_stood_still_while_its_hands_were_looked_at_may_lose_its_lease() -> None:
+    for stood_ms, verdict in ((900, "holds 1"), (700, "violated 1")):
+        looked_at = fault("terminated", 150, 1100, worker=1, stood_still_ms=stood_ms)
+        assert says(check, *AGAIN, looked_at)["DLV-05"] == verdict
+
+
 def test_a_holder_that_was_asked_to_stop_may_let_its_task_go() -> None:
     stopped = [fault("terminated", 150, 150, worker=1), killed(1, 1350)]
     assert says(check, *AGAIN, end(1200, outcome="cancelled"), stopped)["DLV-05"] == "holds 1"

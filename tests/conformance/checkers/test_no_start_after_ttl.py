@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance.checkers.no_start_after_ttl import check
 
-from tests.conformance.histories import T, asked, born, look, ran, says, submit
+from tests.conformance.histories import T, asked, born, fault, look, ran, says, submit
 
 EXPIRED = look(status="expired", by=None)
 
@@ -40,3 +40,13 @@ def test_an_attempt_that_runs_is_not_interrupted() -> None:
     assert says(check, *begun, ran(100, 900, outcome="cancelled"), EXPIRED)[
         "TTL-03"] == "violated 1"
     assert says(check, *begun, ran(100, 900, outcome="failed"), EXPIRED)["TTL-03"] == "holds 1"
+
+
+def test_a_task_that_lost_its_holder_may_expire_when_it_is_redelivered() -> None:
+    begun = [submit(ttl_ms=400), born(1)]
+    stopped = fault("stopped", 110, 1990, worker=1)
+    assert "TTL-03" not in says(check, *begun, ran(100, 2000), stopped, EXPIRED)
+    limited = [submit(ttl_ms=400, timeout_ms=450), born(1)]
+    assert "TTL-03" not in says(check, *limited, ran(100, 560, outcome="cancelled"), EXPIRED)
+    request = asked("cancel", T, at=150, said="requested")
+    assert "TTL-03" not in says(check, *begun, request, ran(100, 900, outcome="cancelled"))
