@@ -185,7 +185,8 @@ def test_a_request_to_cancel_does_not_outlive_it(engine: Engine) -> None:
 
 
 def test_lost_holders_of_the_life_before_do_not_make_it_run_alone(engine: Engine) -> None:
-    task_id = engine.lost_twice(max_attempts=2)
+    task_id = engine.lost_twice(max_attempts=3)
+    assert engine.lose_holder().alone
     engine.take(engine.worker())
     assert engine.status(task_id) == "dead_lettered"
     engine.requeue(task_id)
