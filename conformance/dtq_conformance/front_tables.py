@@ -48,7 +48,7 @@ class Setting:
 @cache
 def routes() -> tuple[Route, ...]:
     """The routes of the HTTP API, in the order of the table."""
-    return tuple(Route(*row[0].split(" "), tuple(int(each) for each in row[1].split(", ")))
+    return tuple(Route(*row[0].split(" ", 1), statuses=tuple(map(int, row[1].split(", "))))
                  for row in read_table(read_page(), "route"))
 
 

@@ -54,10 +54,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("BACK-04",),
     "The harness reads no target's metrics yet.":
         ("MET-01", "MET-02", "MET-03", "MET-04", "MET-05"),
-    "The harness starts targets with good settings only.":
-        ("CONF-01", "CONF-02", "CONF-03", "CONF-04", "CONF-05"),
-    "The harness starts workers by a target's command, and asks nothing else of it yet.":
-        ("CLI-01", "CLI-02", "CLI-03", "CLI-04", "CLI-05", "CLI-06", "CLI-07"),
+    "It needs a module with a handler in the target's own language.":
+        ("CLI-06",),
+    "The harness starts no demonstration yet.":
+        ("CLI-07",),
     "The harness plays no intruder, and reads no target's log, yet.":
         ("SEC-01", "SEC-02", "SEC-04", "SEC-05", "SEC-06", "SEC-07", "SEC-08"),
     "The harness relies on it in every run, and makes no verdict of it.":

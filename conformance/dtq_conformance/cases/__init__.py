@@ -8,6 +8,8 @@ from __future__ import annotations
 from dtq_conformance.cases import (
     attempts,
     cancel,
+    command_line,
+    configuration,
     dead_letters,
     delivery,
     http,
@@ -24,5 +26,6 @@ from dtq_conformance.cases import (
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, cancel, dead_letters, delivery, http, idempotency, key_space, leases, pause, priority,
-    retry_delays, shutdown, submission, time_to_live) for case in module.CASES}
+    attempts, cancel, command_line, configuration, dead_letters, delivery, http, idempotency,
+    key_space, leases, pause, priority, retry_delays, shutdown, submission, time_to_live) for case
+    in module.CASES}

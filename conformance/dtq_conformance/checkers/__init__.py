@@ -9,6 +9,7 @@ from dtq_conformance.checkers import (
     attempts_bounded,
     cancelled_stays_cancelled,
     capacity_respected,
+    commands_as_promised,
     dead_letters_complete,
     drained_on_stop,
     duplicates_justified,
@@ -25,6 +26,7 @@ from dtq_conformance.checkers import (
     paused_means_paused,
     requeue_begins_anew,
     retry_delays_in_envelope,
+    settings_checked_at_the_start,
     strict_priority,
 )
 
@@ -51,5 +53,7 @@ CHECKERS: dict[str, Check] = {
     "paused_means_paused": paused_means_paused.check,
     "requeue_begins_anew": requeue_begins_anew.check,
     "answers_as_promised": answers_as_promised.check,
+    "commands_as_promised": commands_as_promised.check,
+    "settings_checked_at_the_start": settings_checked_at_the_start.check,
 }
 """Every checker by its name."""

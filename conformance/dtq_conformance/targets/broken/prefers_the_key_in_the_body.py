@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtq_reference import requests
-
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
+    from dtq_reference import requests  # here, since no other engine needs the API's libraries
+
     with_key = requests.with_key
 
     def body_first(fields: Any, header: str | None) -> Any:
