@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 from dtq_conformance.bench import Bench, Worker
-from dtq_conformance.target import ShowsReadiness, Target
+from dtq_conformance.target import TERMINAL, ShowsReadiness, Target
 
 from dtq_chaos.fault import Bite, Stage
 from dtq_chaos.schedule import Ask, Entry, Schedule
@@ -55,8 +55,16 @@ def _submit(bench: Bench, client: Target, ask: Ask) -> None:
     bench.submit(*fields.pop("steps"), task_id=ask.task_id, through=client, **fields)
 
 
+def _requeue(bench: Bench, task_id: str) -> None:
+    """Requeue a task that is seen to be over. One that ended between the look and the requeue would
+    leave a life whose end nobody saw."""
+    view = bench.look(task_id)
+    if view is not None and view.status in TERMINAL:
+        bench.requeue(task_id)
+
+
 ASKS: dict[str, Callable[[Bench, str], object]] = {
-    "look": Bench.look, "cancel": Bench.cancel, "requeue": Bench.requeue,
+    "look": Bench.look, "cancel": Bench.cancel, "requeue": _requeue,
     "discard": Bench.discard}
 """What is asked about one task, over a link of its own that nothing befalls. A new one has its word
 in `schedule.Ask`, its share in `storm`, and its function here."""

@@ -15,7 +15,7 @@ from dtq_conformance.bench import Bench
 from dtq_conformance.history import Fault
 from dtq_conformance.operation import Operation
 
-from tests.conformance.miniature import Miniature, bench_of, lab_in
+from tests.conformance.miniature import Miniature, bench_of, lab_in, view
 
 
 class Administered(Miniature):
@@ -30,6 +30,9 @@ class Administered(Miniature):
 
     def resume(self) -> None:
         self.asked.append("resume")
+
+    def requeue(self, task_id: str) -> None:
+        self.asked.append(f"requeue {task_id[0]}")
 
     def cancel(self, task_id: str) -> str:
         self.asked.append(f"cancel {task_id[0]}")
@@ -144,6 +147,16 @@ def test_what_was_not_submitted_is_not_asked_about(bench: Bench) -> None:
     blow(bench, submit(0, "a" * 32), Ask(at_ms=200, ask="cancel", task_id="a" * 32),
          Ask(at_ms=200, ask="cancel", task_id="b" * 32))
     assert asked(bench) == ["cancel a"]
+
+
+def test_only_what_is_seen_to_be_over_is_requeued(bench: Bench) -> None:
+    over, runs = "a" * 32, "b" * 32
+    assert isinstance(bench.target, Administered)
+    bench.submit(task_id=over)
+    bench.submit(task_id=runs)
+    bench.target.tasks[over] = view(over, "dead_lettered", error_class="X")
+    blow(bench, *(Ask(at_ms=0, ask="requeue", task_id=task_id) for task_id in (over, runs)))
+    assert asked(bench) == ["requeue a"]
 
 
 def test_without_faults_only_the_work_is_there(bench: Bench) -> None:
