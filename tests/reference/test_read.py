@@ -26,7 +26,7 @@ def test_it_names_each_key_once() -> None:
 
 
 def test_it_cannot_write(engine: Engine) -> None:
-    with pytest.raises(ResponseError, match="[Ww]rite"):
+    with pytest.raises(ResponseError, match=r"[Ww]rite"):
         engine.run(calls.read(("SET", engine.keys.queues, "x")))
     assert engine.dump() == {}
 
