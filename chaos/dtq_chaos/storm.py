@@ -191,7 +191,8 @@ def _every_fault_bit(entries: list[Entry], history: History) -> Mark:
 
 
 def _was_seen(history: History) -> Mark:
-    """What lay on links was seen from outside, and whoever was killed died of it."""
+    """What lay on links was seen from outside, and whoever was killed was gone then: of the kill,
+    or of a task of its own that was a moment faster."""
     unseen = [f"{record.fault} at {record.detail}" for record in history.of(Fault)
               if record.phase == "bit" and not _is_seen(history, record)]
     return Mark(name="was_seen", held=not unseen, evidence={"unseen": unseen},
@@ -201,7 +202,8 @@ def _was_seen(history: History) -> Mark:
 def _is_seen(history: History, bite: Fault) -> bool:
     match bite.fault:
         case "kill_worker":
-            return any(life.pid in bite.pids and life.signal == 9 for life in history.lives)
+            return any(life.pid in bite.pids and life.exit_ns is not None
+                       and life.exit_ns <= bite.at_ns for life in history.lives)
         case "delay_link":
             return bool(bite.detail["seen_ms"]
                         >= bite.detail["latency_ms"] - bite.detail["jitter_ms"])

@@ -17,7 +17,7 @@ from dtq_conformance.clauses import load_clauses
 from dtq_conformance.history import Mark, Process
 from dtq_conformance.target import Submission
 
-from tests.conformance.histories import born, fault, history, killed, ns
+from tests.conformance.histories import born, fault, gone, history, killed, ns
 
 SEEDS = range(40)
 
@@ -150,7 +150,9 @@ def test_a_storm_without_faults_proves_nothing() -> None:
     ("lose_replies", {"link": CLIENT, "lost": False}, [], False),
     ("delay_link", {"seen_ms": 50, "latency_ms": 60, "jitter_ms": 10}, [], True),
     ("delay_link", {"seen_ms": 49, "latency_ms": 60, "jitter_ms": 10}, [], False),
-    ("kill_worker", {}, [born(1), killed(1, at=150)], True),
+    ("kill_worker", {}, [born(1), killed(1, at=100)], True),
+    ("kill_worker", {}, [born(1), gone(1, at=99, code=3)], True),
+    ("kill_worker", {}, [born(1), killed(1, at=150)], False),
     ("kill_worker", {}, [born(1)], False),
     ("stop_worker", {}, [], True),
     ("restart_broker", {}, [], False),
