@@ -29,14 +29,14 @@ from dtq_conformance.player import CONCURRENCY, WORKERS, Player
 from dtq_conformance.run import add_trial_arguments, input_faults, number_from_1
 from dtq_conformance.state_machine import TaskLife
 from dtq_conformance.steps import Life, recovery_more_ms
-from dtq_conformance.target import TargetKind, load_target
+from dtq_conformance.target import CLAIMS, TargetKind, load_target
 from dtq_conformance.trial import Begun, Options, Run, Trial, begin, carry_out
 
 NAME = "fuzz"
 EXAMPLES, STEPS = 30, 8
 TIMES_SHORTER = 2.5
 """All intervals of a trial are divided by this, the target's recovery time with them."""
-CLAUSES = ("STATE-01", "TASK-01", "DLV-01")
+EVERY_LIFE = ("STATE-01", "TASK-01", "DLV-01")
 """What every life is judged by. A violation of any other clause is reported as well."""
 WHERE_IT_CAME_ABOUT = (
     "STATE-02", "STATE-03", "DLV-03", "DLV-05", "DLV-07", "DLV-08", "DLV-09", "DLV-12", "DLV-13",
@@ -94,7 +94,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="lives to draw (default %(default)s)")
     parser.add_argument("--steps", type=number_from_1, default=STEPS, metavar="N",
                         help="steps of a life, at most (default %(default)s)")
+    parser.add_argument("--claims", type=claims, default=frozenset(CLAIMS), metavar="A,B",
+                        help="draw only what these claims of the target bring into lives, beside "
+                        "submissions, kills and stops (default: all its claims)")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def claims(text: str) -> frozenset[str]:
+    """Claims from an argument. Raises what argparse tells the user."""
+    named = frozenset(filter(None, text.split(",")))
+    if unknown := sorted(named - set(CLAIMS)):
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown)}: no such claim; known are {', '.join(CLAIMS)}")
+    return named
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -103,18 +115,20 @@ def execute(arguments: argparse.Namespace) -> int:
         out=begin(NAME, arguments.out).folder, broker=arguments.broker, seed=arguments.seed,
         with_faults=True, repeat=f"dtq-conformance fuzz --target {arguments.target} --broker "
         f"{arguments.broker} --seed {arguments.seed} --examples {arguments.examples} "
-        f"--steps {arguments.steps}")
+        f"--steps {arguments.steps} --claims {','.join(sorted(arguments.claims))}")
     with interruptible(), input_faults():
         found = fuzz(load_target(arguments.target), options, examples=arguments.examples,
-                     steps=arguments.steps)
+                     steps=arguments.steps, claims=arguments.claims)
     (_print_json if arguments.json else _print)(found, options)
     if found.convicted:
         return exits.VIOLATED
     return exits.UNKNOWN if found.unknown or not found.played else exits.CONFORMS
 
 
-def fuzz(kind: TargetKind, options: Options, *, examples: int, steps: int) -> Found:
+def fuzz(kind: TargetKind, options: Options, *, examples: int, steps: int,
+         claims: frozenset[str]) -> Found:
     """Draw `examples` lives of up to `steps` steps, play each new one, shrink the first bad one.
+    In them is what belongs to one of `claims`, if the target makes it.
 
     Raises whatever failed in the harness; that is never taken for a bad life.
     """
@@ -133,7 +147,7 @@ def fuzz(kind: TargetKind, options: Options, *, examples: int, steps: int) -> Fo
 
         class Machine(TaskLife):
             def __init__(self) -> None:
-                super().__init__(play, kind.claims)
+                super().__init__(play, kind.claims & claims)
 
         with contextlib.suppress(Convicted):
             run_state_machine_as_test(hypothesis.seed(options.seed)(Machine), settings=settings)
@@ -166,7 +180,7 @@ def _convict(run: Run) -> NoReturn:
 
 def _run(life: Life, kind: TargetKind, options: Options, bed: Bed) -> Run:
     """Play one life on a bed that is ready, save its history, judge it."""
-    each = Trial("conformance", NAME, "; ".join(str(step) for step in life), CLAUSES,
+    each = Trial("conformance", NAME, "; ".join(str(step) for step in life), EVERY_LIFE,
                  lambda bench: Player(bench).play(life), snapshots=True)
     timing = bed.bench.timing
     bed.bench.timing = msgspec.structs.replace(
@@ -179,12 +193,12 @@ def _run(life: Life, kind: TargetKind, options: Options, bed: Bed) -> Run:
 def _set_out(history: History) -> History:
     """The history with the clauses that it is to be judged by, now that it is known what came
     about. A checker that fails has its say when it is judged."""
-    found = set(CLAUSES)
+    found = set(EVERY_LIFE)
     for check in CHECKERS.values():
         with contextlib.suppress(Exception):
             found |= {verdict.clause for verdict in check(lives.apart(history))
                       if verdict.judged or verdict.findings}
-    clauses = [clause for clause in (*CLAUSES, *WHERE_IT_CAME_ABOUT) if clause in found]
+    clauses = [clause for clause in (*EVERY_LIFE, *WHERE_IT_CAME_ABOUT) if clause in found]
     return History(msgspec.structs.replace(history.header, clauses=clauses), history.records)
 
 
