@@ -40,12 +40,12 @@ def _a_retry_that_waits_is_cancelled(bench: Bench) -> None:
 
 def _a_purge_cancels_what_waits(bench: Bench) -> None:
     bench.start_worker(concurrency=1)
-    bench.submit({"sleep": LEASE_MS}, label="runs", priority=9)
+    bench.submit({"sleep": 2 * LEASE_MS}, label="runs", priority=9)
     bench.await_witness("start", label="runs")
-    for task_id in (*bench.submit_many(4), *bench.submit_many(2, delay_ms=LEASE_MS // 2)):
+    for task_id in (*bench.submit_many(4), *bench.submit_many(2, delay_ms=3 * LEASE_MS // 2)):
         bench.look(task_id)
     bench.purge()
-    bench.await_quiet(LEASE_MS)
+    bench.await_quiet(2 * LEASE_MS)
 
 
 CASES = (

@@ -6,7 +6,7 @@ Comes in: the answers to `cancel`. A request does not undo what runs: that may s
 from __future__ import annotations
 
 from dtq_conformance import evidence
-from dtq_conformance.evidence import at, holder
+from dtq_conformance.evidence import MS, at, holder
 from dtq_conformance.history import Execution, History
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
@@ -137,7 +137,8 @@ def _is_purged(history: History, ledger: Ledger, purge: Operation) -> None:
         if not waited or waited[-1].answer.get("status") not in ("queued", "pending", "retrying"):
             continue
         executions = history.executions.get(task_id, [])
-        if any(waited[-1].asked_ns < e.start_ns <= purge.answered_ns for e in executions):
+        taken_ns = _taken_by_ns(history, task_id, purge)
+        if any(waited[-1].asked_ns < e.start_ns <= taken_ns for e in executions):
             continue  # it was taken while the purge was under way, or just before
         ledger.judged("CANCEL-09")
         for execution in _started_after(history, task_id, purge.answered_ns)[:1]:
@@ -146,3 +147,13 @@ def _is_purged(history: History, ledger: Ledger, purge: Operation) -> None:
                             f"answered {at(history, purge.answered_ns)}, and was started "
                             f"{at(history, execution.start_ns)} ({holder(execution)}).",
                             execution=evidence.data(execution))
+
+
+def _taken_by_ns(history: History, task_id: str, purge: Operation) -> int:
+    """Until when a start may be of what was taken before the answer to the purge: one lease later,
+    unless the task was seen to wait in between."""
+    lease_over_ns = purge.answered_ns + history.header.timing.lease_ms * MS
+    return min([look.asked_ns for look in history.looks.get(task_id, [])
+                if look.asked_ns > purge.answered_ns
+                and look.answer.get("status") in ("queued", "pending", "retrying")]
+               + [lease_over_ns])

@@ -54,7 +54,10 @@ def test_a_purge_cancels_what_waits_and_leaves_what_runs() -> None:
     purge = asked("purge", at=50, said=1)
     waited = [submit(), look(status="queued", at=40)]
     assert says(check, *waited, purge, ENDED) == {"CANCEL-09": "holds 1"}
-    assert says(check, *waited, purge, ran(60, 70), look()) == {"CANCEL-09": "violated 1"}
+    assert says(check, *waited, purge, ran(1100, 1110), look()) == {"CANCEL-09": "violated 1"}
+    assert says(check, *waited, purge, look(status="queued", at=55), ran(60, 70), look()) == {
+        "CANCEL-09": "violated 1"}
+    assert says(check, *waited, purge, ran(60, 70), look()) == {}  # taken before, started after
     assert says(check, *waited, ran(45, 70), purge, look()) == {"CANCEL-09": "holds 1"}
     runs = [submit(), born(1), ran(20, 90), purge]
     assert says(check, *runs, look()) == {"CANCEL-09": "holds 1"}
