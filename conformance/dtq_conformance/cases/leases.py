@@ -12,10 +12,10 @@ LIMIT_MS = 300
 
 
 def _a_hung_handler_loses_its_task(bench: Bench) -> None:
-    bench.start_worker(1)
+    for worker in bench.start_workers(2, 1):
+        bench.await_ready(worker)
     bench.submit({"block": HANGS_MS, "until_attempt": 1}, label="hung", timeout_ms=LIMIT_MS)
     bench.await_witness("start", label="hung")
-    bench.start_worker(1)
     bench.submit(priority=9, label="shows that there is another worker")
 
 

@@ -26,11 +26,14 @@ def _put_in() -> None:
     take = Poller._take
 
     async def take_and_pause(self: Poller, room: int) -> Any:
-        reply = await take(self, room)
-        if reply is None:
-            draining = asyncio.ensure_future(self._hands.draining.wait())
-            await asyncio.wait({draining}, timeout=(
-                PAUSE_LEASES * self._hands.settings.visibility_timeout_s))
+        reply = None
+        try:
+            reply = await take(self, room)
+        finally:
+            if reply is None:
+                draining = asyncio.ensure_future(self._hands.draining.wait())
+                await asyncio.wait({draining}, timeout=(
+                    PAUSE_LEASES * self._hands.settings.visibility_timeout_s))
         return reply
 
     Poller._take = take_and_pause  # type: ignore[method-assign]

@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    here = "    -- the group was made anew: the entry goes back to its holder, with a fresh lease\n"
-    rewrite("take", here, f"{here}    do return redeliver(level, entry_id) end\n")
+    rewrite("take", "    redis.call('XCLAIM', KEYS[level], GROUP, entry.task.holder, 0, entry_id, "
+            "'JUSTID')\n", "    do return redeliver(level, entry_id) end\n")
 
 
 DEFECT = Defect(
