@@ -24,9 +24,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("KEY-09", "KEY-10"),
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
         ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-32", "DLV-34", "DLV-39"),
-    "The harness asks no target for events yet.":
-        ("DLV-23", "EVT-01", "EVT-02", "EVT-03", "EVT-04", "EVT-05", "EVT-06", "EVT-08", "BACK-05",
-         "BACK-06", "BACK-07"),
     "The cases of attempts do not bring about this outcome yet.":
         ("RETRY-07", "RETRY-08", "RETRY-09", "RETRY-10", "RETRY-11", "RETRY-12"),
     "No trial schedules more than 100 tasks at once, or shifts a clock, yet.":

@@ -12,6 +12,7 @@ from dtq_conformance.cases import (
     configuration,
     dead_letters,
     delivery,
+    events,
     http,
     idempotency,
     key_space,
@@ -26,6 +27,6 @@ from dtq_conformance.cases import (
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, cancel, command_line, configuration, dead_letters, delivery, http, idempotency,
-    key_space, leases, pause, priority, retry_delays, shutdown, submission, time_to_live) for case
-    in module.CASES}
+    attempts, cancel, command_line, configuration, dead_letters, delivery, events, http,
+    idempotency, key_space, leases, pause, priority, retry_delays, shutdown, submission,
+    time_to_live) for case in module.CASES}

@@ -19,6 +19,7 @@ from dtq_conformance.checkers import (
     nothing_invented,
     nothing_left_behind,
     nothing_lost,
+    one_event_per_transition,
     one_holder_at_a_time,
     one_task_per_key,
     one_terminal_state,
@@ -55,5 +56,6 @@ CHECKERS: dict[str, Check] = {
     "answers_as_promised": answers_as_promised.check,
     "commands_as_promised": commands_as_promised.check,
     "settings_checked_at_the_start": settings_checked_at_the_start.check,
+    "one_event_per_transition": one_event_per_transition.check,
 }
 """Every checker by its name."""
