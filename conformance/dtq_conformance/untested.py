@@ -45,10 +45,8 @@ REASONS: dict[str, tuple[str, ...]] = {
          "DLQ-10", "DLQ-11", "DLQ-12", "DLV-36"),
     "The cases of the time to live do not look at this yet.":
         ("TTL-04", "TTL-05", "TTL-06"),
-    "No trial fills a queue, or the dead letters, to its limit yet.":
-        ("BACK-01", "BACK-02", "BACK-03", "DLQ-09"),
-    "No trial fills a queue through the HTTP API yet.":
-        ("BACK-04",),
+    "No trial fills the dead letters to their limit yet.":
+        ("DLQ-09",),
     "The harness reads no target's metrics yet.":
         ("MET-01", "MET-02", "MET-03", "MET-04", "MET-05"),
     "It needs a module with a handler in the target's own language.":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dtq_conformance.cases import (
     attempts,
+    backpressure,
     cancel,
     command_line,
     configuration,
@@ -27,6 +28,6 @@ from dtq_conformance.cases import (
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, cancel, command_line, configuration, dead_letters, delivery, events, http,
-    idempotency, key_space, leases, pause, priority, retry_delays, shutdown, submission,
+    attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery, events,
+    http, idempotency, key_space, leases, pause, priority, retry_delays, shutdown, submission,
     time_to_live) for case in module.CASES}

@@ -11,6 +11,7 @@ from dtq_conformance.checkers import (
     capacity_respected,
     commands_as_promised,
     dead_letters_complete,
+    depth_is_exact,
     drained_on_stop,
     duplicates_justified,
     gives_way_to_its_namesake,
@@ -57,5 +58,6 @@ CHECKERS: dict[str, Check] = {
     "commands_as_promised": commands_as_promised.check,
     "settings_checked_at_the_start": settings_checked_at_the_start.check,
     "one_event_per_transition": one_event_per_transition.check,
+    "depth_is_exact": depth_is_exact.check,
 }
 """Every checker by its name."""

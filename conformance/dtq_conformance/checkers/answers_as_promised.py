@@ -17,6 +17,7 @@ from dtq_conformance.verdict import Ledger, Verdict
 
 TRACEBACK = "Traceback (most recent call last)"
 DOCUMENT = "/openapi.json"
+SUBMISSION = ["POST", "/api/v1/tasks"]
 
 PROMISES = {
     "API-01": "All {n} requests to routes of the table found their route.",
@@ -49,6 +50,8 @@ def check(history: History) -> list[Verdict]:
             continue
         _finds_its_route(history, ledger, exchange)
         _is_refused_in_form(history, ledger, exchange)
+        if exchange.words == SUBMISSION and exchange.status < 400:
+            _accepts_or_says_duplicate(history, ledger, exchange)
         _has_its_id(history, ledger, exchange)
         _is_no_failure(history, ledger, exchange)
         if code_of(exchange) == "QUEUE_FULL":
@@ -67,6 +70,16 @@ def _finds_its_route(history: History, ledger: Ledger, exchange: Exchange) -> No
         accuse(ledger, "API-01", exchange, f"{words_of(exchange)} is a route of the "
                f"table, and was answered {exchange.status} {code_of(exchange)} "
                f"{at(history, exchange.answered_ns)}.")
+
+
+def _accepts_or_says_duplicate(history: History, ledger: Ledger, exchange: Exchange) -> None:
+    body = exchange.body if isinstance(exchange.body, dict) else {}
+    ledger.judged("API-02")
+    is_duplicate = body.get("duplicate") is True
+    if exchange.status != (200 if is_duplicate else 202) or not (
+            body.get("task_id") and body.get("status")):
+        accuse(ledger, "API-02", exchange, f"A submission was answered {exchange.status} "
+               f"{at(history, exchange.answered_ns)} with {str(exchange.body)[:200]}.")
 
 
 def _is_refused_in_form(history: History, ledger: Ledger, exchange: Exchange) -> None:

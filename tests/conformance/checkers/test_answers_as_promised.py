@@ -10,15 +10,24 @@ from tests.conformance.histories import T, accuses, fault, says
 
 
 def test_what_a_case_expected_is_compared_with_the_answer() -> None:
-    asked = [expects("API-02", 202, has=["task_id"])]
-    good = http("POST", "/api/v1/tasks", 202, {"task_id": T}, expects=asked)
-    assert says(check, good)["API-02"] == "holds 1"
-    for status, body in ((200, {"task_id": T}), (202, {}), (202, "queued")):
-        bad = http("POST", "/api/v1/tasks", status, body, expects=asked)
-        assert says(check, bad)["API-02"] == "violated 1"
-    assert accuses(check, "API-02", http("POST", "/api/v1/tasks", 200, {}, expects=asked)) == (
-        "A request (POST /api/v1/tasks), asked of api-1 at 100 ms: the status was 200, not 202; "
+    asked = [expects("API-06", 200, has=["task_id"])]
+    good = http("GET", "/api/v1/tasks/x", 200, {"task_id": T}, expects=asked)
+    assert says(check, good)["API-06"] == "holds 1"
+    for status, body in ((202, {"task_id": T}), (200, {}), (200, "queued")):
+        bad = http("GET", "/api/v1/tasks/x", status, body, expects=asked)
+        assert says(check, bad)["API-06"] == "violated 1"
+    assert accuses(check, "API-06", http("GET", "/api/v1/tasks/x", 202, {}, expects=asked)) == (
+        "A request (GET /api/v1/tasks/x), asked of api-1 at 100 ms: the status was 202, not 200; "
         "task_id was missing.")
+
+
+def test_a_submission_is_accepted_or_a_duplicate() -> None:
+    new, known = {"task_id": T, "status": "queued"}, {"task_id": T, "status": "succeeded",
+                                                      "duplicate": True}
+    for status, body, verdict in ((202, new, "holds 1"), (200, known, "holds 1"),
+                                  (200, new, "violated 1"), (202, known, "violated 1"),
+                                  (202, {"task_id": T}, "violated 1"), (202, "ok", "violated 1")):
+        assert says(check, http("POST", "/api/v1/tasks", status, body))["API-02"] == verdict
 
 
 def test_a_route_of_the_table_is_there() -> None:
