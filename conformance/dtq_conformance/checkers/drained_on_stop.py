@@ -156,7 +156,7 @@ def _open(history: History, stop: Stop) -> list[Execution]:
 
 def _finishes_or_lets_go(history: History, ledger: Ledger, stop: Stop,
                          execution: Execution) -> None:
-    if _killed(history, stop.life):
+    if _killed(history, stop.life) or _was_cancelled(history, execution):
         return
     limit_ns = stop.at_ns + history.header.timing.drain_ms * MS
     allowance_ns = SIGNAL_ALLOWANCE_MS * MS + evidence.stalled_ns(
@@ -216,6 +216,13 @@ def _is_recorded(history: History, ledger: Ledger, stop: Stop, execution: Execut
         ledger.violated("STOP-02", task_id, f"{finished}, but did not record it: it is "
                         f"{look.answer.get('status')!r} {at(history, look.answered_ns)}.",
                         execution=evidence.data(execution), answer=look.answer)
+
+
+def _was_cancelled(history: History, execution: Execution) -> bool:
+    """Whether a cancellation that was asked for may have ended it."""
+    return execution.outcome == "cancelled" and any(
+        o.name == "cancel" and o.task_id == execution.task_id and o.outcome != "refused"
+        and o.asked_ns < (execution.end_ns or 0) for o in history.operations)
 
 
 def _was_out_of_reach(history: History, stop: Stop, execution: Execution) -> bool:

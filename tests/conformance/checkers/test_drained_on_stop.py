@@ -11,6 +11,7 @@ from tests.conformance.histories import (
     U,
     absent,
     accuses,
+    asked,
     born,
     dead,
     end,
@@ -108,6 +109,15 @@ def test_what_could_not_be_recorded_because_the_broker_was_out_of_reach_is_not_j
             assert says(check, *again, before)["STOP-02"] == "violated 1"
     assert says(check, *again, fault("cut", 1390, 4100, worker=2, number=1))[
         "STOP-02"] == "violated 1"
+
+
+def test_what_was_cancelled_was_not_let_go() -> None:
+    let_go = [*SHORT, end(1100, outcome="cancelled"), look(status="cancelled", by=None)]
+    assert "STOP-02" not in says(check, *let_go, asked("cancel", T, at=1050, said="requested"))
+    for other in (asked("cancel", T, at=1050, outcome="refused", code="TASK_TERMINAL"),
+                  asked("cancel", T, at=1200, said="requested"),
+                  asked("cancel", U, at=1050, said="requested")):
+        assert says(check, *let_go, other)["STOP-02"] == "violated 1"
 
 
 def test_what_its_time_limit_ended_was_not_let_go() -> None:
