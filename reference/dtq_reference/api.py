@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import msgspec
 import uvicorn
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from redis.exceptions import RedisError
 from starlette.exceptions import HTTPException
@@ -28,17 +28,17 @@ from dtq_reference import logs, metrics, openapi, readiness, requests
 from dtq_reference.calls import Actor
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
 from dtq_reference.events import EVENT_TYPES, Fanout
-from dtq_reference.openapi import describe
-from dtq_reference.operations import Steps, T
+from dtq_reference.openapi import BATCH_LIMIT, Accepted, Paused, refusals, told
+from dtq_reference.operations import Operations, Steps, Submitted, T
 from dtq_reference.queue import AsyncQueue
+from dtq_reference.requests import Json
 from dtq_reference.settings import Settings
 from dtq_reference.states import TRANSITIONS
-from dtq_reference.task import MAX_METADATA_BYTES
+from dtq_reference.task import MAX_METADATA_BYTES, TaskRequest
 from dtq_reference.transport import AsyncTransport
 
 log = logging.getLogger("dtq.api")
 
-PREFIX = "/api/v1"
 ANSWER_LIMIT_S = 5.0
 """How long Redis is asked again before a request is answered with 503."""
 
@@ -48,214 +48,55 @@ AT_ONCE = 64
 ESCAPED = 6
 """JSON may spell one byte as six, and is measured when it is read."""
 
-BROKER = " BROKER_UNAVAILABLE BROKER_UNREACHABLE"
-KEY: dict[str, Any] = {"has_key": True}
 
-Limit = Annotated[int, Query(ge=1, le=10_000)]
-Status = Annotated[str | None, Query(pattern=f"^({'|'.join(TRANSITIONS)})$")]
-QueueFilter = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
+class Offered(Operations):
+    """The operations, on tasks of known types only where `known_types` are given."""
+
+    def __init__(self, settings: Settings, known_types: frozenset[str] | None) -> None:
+        super().__init__(settings)
+        self._known_types = known_types
+
+    def _request(self, fields: Any) -> TaskRequest:
+        request = super()._request(fields)
+        if self._known_types is not None and request.task_type not in self._known_types:
+            raise DtqError("UNKNOWN_TASK_TYPE", "No handler is registered for "
+                                                f"{request.task_type!r}.")
+        return request
 
 
 class Api:
-    """The routes, and what they share: one queue, one subscription, one set of counters."""
+    """What the routes share: one queue, one subscription, one set of counters."""
 
     def __init__(self, settings: Settings, known_types: frozenset[str] | None) -> None:
         self.settings = settings
-        self.known_types = known_types
-        self.queue = AsyncQueue(settings)
-        self.operations = self.queue.operations
+        self.operations = Offered(settings, known_types)
         self.metrics = metrics.Counting()
         self.transport = AsyncTransport(settings.redis_url, settings.key_prefix)
         self.fanout = Fanout(self.transport.redis, self.operations.keys.events)
+        self._queue = AsyncQueue(settings)
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
-    # Submission -----------------------------------------------------------------------------
+    @asynccontextmanager
+    async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+        """Listen to events as long as the application serves."""
+        listening = asyncio.ensure_future(self.fanout.run())
+        yield
+        while not listening.done():  # redis-py swallows a cancellation while it connects
+            listening.cancel()
+            await asyncio.wait({listening}, timeout=0.1)
+        await self._queue.close()
+        await self.transport.close()
 
-    async def submit(self, request: Request) -> Response:
-        """Submit a task."""
-        fields = await self._body(request, 1)
-        fields = requests.with_key(fields, request.headers.get("idempotency-key"))
-        [answer] = await self._submit([fields])
-        if isinstance(answer, DtqError):
-            raise answer
-        return _json(*answer)
-
-    async def submit_batch(self, request: Request) -> Response:
-        """Submit up to 1000 tasks, each accepted or refused by itself."""
-        body = await self._body(request, openapi.BATCH_LIMIT // 100)
-        tasks = body.get("tasks") if isinstance(body, dict) and len(body) == 1 else None
-        if not isinstance(tasks, list) or not 1 <= len(tasks) <= openapi.BATCH_LIMIT:
-            raise DtqError("INVALID_TASK", 'The body must be {"tasks": [...]} with 1 to '
-                                           f"{openapi.BATCH_LIMIT} submissions.")
-        outcomes = []
-        for answer in await self._submit(tasks):
-            if isinstance(answer, DtqError):
-                outcomes.append(requests.refusal(answer, requests.id_of(request.scope)))
-            else:
-                outcomes.append(answer)
-        return _json(200, {"outcomes": [{"status": status, "body": body}
-                                        for status, body in outcomes]})
-
-    async def _body(self, request: Request, times: int) -> Any:
-        """The body as JSON, at most `times` as long as one submission can be."""
-        limit_bytes = times * ESCAPED * (self.settings.max_payload_bytes + 2 * MAX_METADATA_BYTES)
-        try:
-            return await requests.read_json(request, limit_bytes=limit_bytes)
-        except DtqError as refusal:
-            self.metrics.rejected("", refusal.code)
-            raise
-
-    async def _submit(self, tasks: list[Any]) -> list[DtqError | tuple[int, Any]]:
-        refusals = [self._unknown_type(fields) for fields in tasks]
-        wanted = [fields for fields, refusal in zip(tasks, refusals, strict=True) if not refusal]
-        try:
-            answers = iter(await self._do("submit", self.operations.submit_all(wanted)))
-        except DtqError as error:
-            for fields in tasks:
-                self.metrics.rejected(requests.queue_of(fields), error.code)
-            raise
-        outcomes: list[DtqError | tuple[int, Any]] = []
-        for fields, refusal in zip(tasks, refusals, strict=True):
-            answer = refusal or next(answers)
-            if isinstance(answer, DtqError):
-                self.metrics.rejected(requests.queue_of(fields), answer.code)
-                outcomes.append(answer)
-            elif answer.duplicate:
-                outcomes.append((200, await self._duplicate(answer.task_id, answer.status)))
-            else:
-                self.metrics.submitted(requests.queue_of(fields), fields["task_type"])
-                outcomes.append((202, openapi.Accepted(answer.task_id, answer.status)))
-        return outcomes
-
-    def _unknown_type(self, fields: Any) -> DtqError | None:
-        name = fields.get("task_type") if isinstance(fields, dict) else None
-        if self.known_types is None or not isinstance(name, str) or name in self.known_types:
-            return None
-        return DtqError("UNKNOWN_TASK_TYPE", f"No handler is registered for {name[:200]!r}.")
-
-    async def _duplicate(self, task_id: str, status: str) -> Any:
-        task = await self._do("get", self.operations.get(task_id))
-        if task is None:  # forgotten since
-            return {"task_id": task_id, "status": status, "duplicate": True}
-        return openapi.Duplicate(**msgspec.structs.asdict(task))
-
-    # Tasks ----------------------------------------------------------------------------------
-
-    async def get_task(self, task_id: str) -> Response:
-        """Show a task."""
-        task = await self._do("get", self.operations.get(task_id))
-        if task is None:
-            raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}.")
-        return _json(200, task)
-
-    async def list_tasks(self, queue: QueueFilter = None, status: Status = None,
-                         limit: Limit = 100) -> Response:
-        """Show the newest tasks, newest first."""
-        steps = self.operations.tasks(queue=queue, status=status, limit=limit)
-        return _json(200, {"tasks": await self._do("list", steps)})
-
-    async def cancel_task(self, task_id: str, request: Request) -> Response:
-        """Cancel a task that waits, or ask a running one to stop."""
-        actor = self._authorised(request)
-        if await self._do("cancel", self.operations.cancel(task_id, actor)) == "requested":
-            raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
-                           "no further attempt begins.", task_id=task_id)
-        task = await self._do("get", self.operations.get(task_id))
-        if task is not None:
-            self.metrics.finished(task.queue, task.task_type, "cancelled")
-        return _json(202, openapi.Accepted(task_id, "cancelled"))
-
-    # Queues and workers ---------------------------------------------------------------------
-
-    async def list_queues(self) -> Response:
-        """Show all queues."""
-        return _json(200, {"queues": await self._do("stats", self.operations.queues())})
-
-    async def get_queue(self, queue: str) -> Response:
-        """Show a queue."""
-        return _json(200, await self._do("stats", self.operations.queue_stats(queue)))
-
-    async def pause_queue(self, queue: str, request: Request) -> Response:
-        """Let no worker take from a queue."""
-        await self._do("pause", self.operations.pause(queue, self._authorised(request)))
-        return _json(200, openapi.Paused(queue, paused=True))
-
-    async def resume_queue(self, queue: str, request: Request) -> Response:
-        """Let workers take from a queue again."""
-        await self._do("resume", self.operations.resume(queue, self._authorised(request)))
-        return _json(200, openapi.Paused(queue, paused=False))
-
-    async def list_workers(self) -> Response:
-        """Show all workers."""
-        return _json(200, {"workers": await self._do("workers", self.operations.workers())})
-
-    async def get_worker(self, worker_id: str) -> Response:
-        """Show a worker."""
-        return _json(200, await self._do("workers", self.operations.worker(worker_id)))
-
-    # Dead letters ---------------------------------------------------------------------------
-
-    async def list_dead_letters(self, limit: Limit = 100) -> Response:
-        """Show the newest dead letters, newest first."""
-        letters = await self._do("dead_letters", self.operations.dead_letters(limit))
-        return _json(200, {"dead_letters": letters})
-
-    async def get_dead_letter(self, task_id: str) -> Response:
-        """Show a dead letter."""
-        return _json(200, await self._do("dead_letters", self.operations.dead_letter(task_id)))
-
-    async def requeue_dead_letter(self, task_id: str, request: Request) -> Response:
-        """Give a dead-lettered task a new life."""
-        await self._do("requeue", self.operations.requeue(task_id, self._authorised(request)))
-        return _json(200, openapi.Accepted(task_id, "queued"))
-
-    async def discard_dead_letter(self, task_id: str, request: Request) -> Response:
-        """Throw a dead letter away; the task stays dead-lettered."""
-        await self._do("discard", self.operations.discard(task_id, self._authorised(request)))
-        return _json(200, openapi.Accepted(task_id, "dead_lettered"))
-
-    async def purge_dead_letters(self, request: Request) -> Response:
-        """Throw all dead letters away."""
-        steps = self.operations.purge_dead_letters(self._authorised(request))
-        return _json(200, openapi.Purged(await self._do("purge", steps)))
-
-    # The process itself ---------------------------------------------------------------------
-
-    async def health(self) -> Response:
-        """Does the process answer? Redis is not asked."""
-        return _json(200, openapi.Health("ok"))
-
-    async def ready(self) -> Response:
-        """Does Redis take work, and are the consumer groups there?"""
-        reasons = await readiness.check(self.transport.redis, self.operations.keys)
-        if reasons:
-            raise DtqError("NOT_READY", " ".join(reasons))
-        return _json(200, openapi.Health("ready"))
-
-    async def scrape(self) -> Response:
-        """What Prometheus reads."""
-        try:
-            found = await self._do("stats", metrics.readings(self.operations),
-                                   limit_s=readiness.LIMIT_S)
-        except DtqError as error:
-            log.warning("scraped without depths: %s", error)
-            found = {}
-        return Response(self.metrics.text(found), media_type=self.metrics.content_type)
-
-    # What the routes share ------------------------------------------------------------------
-
-    async def _do(self, operation: str, steps: Steps[T], *,
-                  limit_s: float = ANSWER_LIMIT_S) -> T:
+    async def do(self, operation: str, steps: Steps[T], *, limit_s: float = ANSWER_LIMIT_S) -> T:
         """Carry out an operation, and count it."""
-        result = "ok"
         try:
-            async with asyncio.timeout(limit_s):
-                await self._at_once.acquire()
+            await asyncio.wait_for(self._at_once.acquire(), limit_s)
         except TimeoutError as error:
             raise DtqError("BROKER_UNAVAILABLE", "Too many requests wait for Redis. Nothing was "
                                                  "done; try again later.") from error
+        result = "ok"
         try:
-            return await self.queue.do(steps, limit_s=limit_s)
+            return await self._queue.do(steps, limit_s=limit_s)
         except BrokerUnreachable as error:
             result = "unanswered"
             raise DtqError("BROKER_UNREACHABLE", str(error)) from error
@@ -269,88 +110,247 @@ class Api:
             self._at_once.release()
             self.metrics.redis_operation(operation, result)
 
-    def _authorised(self, request: Request) -> Actor:
-        """Who asks; refused without the key, where there is one."""
-        request_id = requests.id_of(request.scope)
-        if not self.settings.api_key:
-            return Actor("api:anonymous", request_id)
-        given = request.headers.get("x-api-key")
-        if given is None:
-            raise DtqError("UNAUTHENTICATED", "The header X-API-Key is missing.")
-        if not hmac.compare_digest(given.encode("latin-1"), self.settings.api_key.encode()):
-            raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
-        return Actor("api:key", request_id)
+    async def body(self, request: Request, times: int) -> Any:
+        """The body as JSON, at most `times` as long as one submission can be."""
+        limit_bytes = times * ESCAPED * (self.settings.max_payload_bytes + 2 * MAX_METADATA_BYTES)
+        try:
+            return await requests.read_json(request, limit_bytes=limit_bytes)
+        except DtqError as refusal:
+            self.metrics.rejected("", refusal.code)
+            raise
+
+    async def submit(self, request: Request, tasks: list[Any]) -> list[tuple[int, Any]]:
+        """Submit tasks; the status and the body of the answer to each."""
+        try:
+            answers = await self.do("submit", self.operations.submit_all(tasks))
+        except DtqError as error:
+            for fields in tasks:
+                self.metrics.rejected(requests.queue_of(fields), error.code)
+            raise
+        return [await self._answer(request, fields, answer)
+                for fields, answer in zip(tasks, answers, strict=True)]
+
+    async def _answer(self, request: Request, fields: Any,
+                      answer: Submitted | DtqError) -> tuple[int, Any]:
+        queue = requests.queue_of(fields)
+        if isinstance(answer, DtqError):
+            self.metrics.rejected(queue, answer.code)
+            return requests.answer_to(answer, request)
+        if answer.duplicate:
+            task = await self.do("get", self.operations.get(answer.task_id))
+            return 200, openapi.Duplicate(**msgspec.structs.asdict(task)) if task else answer
+        self.metrics.submitted(queue, fields["task_type"])
+        return 202, Accepted(answer.task_id, answer.status)
 
 
-def _json(status: int, value: Any) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+async def _api(request: Request) -> Any:
+    return request.app.state.api
 
+
+Served = Annotated[Api, Depends(_api)]
+
+
+async def _authorised(api: Served, request: Request) -> Actor:
+    """Who asks; refused without the key, where there is one."""
+    if not api.settings.api_key:
+        return Actor("api:anonymous", request.state.id)
+    given = request.headers.get("x-api-key")
+    if given is None:
+        raise DtqError("UNAUTHENTICATED", "The header X-API-Key is missing.")
+    if not hmac.compare_digest(given.encode("latin-1"), api.settings.api_key.encode()):
+        raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
+    return Actor("api:key", request.state.id)
+
+
+By = Annotated[Actor, Depends(_authorised)]
+Limit = Annotated[int, Query(ge=1, le=10_000)]
+Status = Annotated[str | None, Query(pattern=f"^({'|'.join(TRANSITIONS)})$")]
+QueueFilter = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
+Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+
+PREFIX = "/api/v1"
+BROKER = "INTERNAL_ERROR BROKER_UNAVAILABLE BROKER_UNREACHABLE"
+process = APIRouter(responses=refusals("INTERNAL_ERROR"))
+queue = APIRouter(prefix=PREFIX, responses=refusals(BROKER))
+guarded = APIRouter(prefix=PREFIX, responses=refusals(f"{BROKER} UNAUTHENTICATED FORBIDDEN"))
+
+
+# Tasks ------------------------------------------------------------------------------------------
+
+@queue.post("/tasks", **told(
+    {202: "Accepted", 200: "Duplicate"}, "INVALID_TASK UNKNOWN_TASK_TYPE PAYLOAD_TOO_LARGE "
+    "IDEMPOTENCY_IN_PROGRESS QUEUE_FULL", body="TaskRequest"))
+async def submit(api: Served, request: Request, key: Key = None) -> Response:
+    """Submit a task."""
+    [(status, body)] = await api.submit(
+        request, [requests.with_key(await api.body(request, 1), key)])
+    return Json(body, status)
+
+
+@queue.post("/tasks/batch", **told({200: "Outcomes"}, "INVALID_TASK PAYLOAD_TOO_LARGE",
+                                   body="Batch"))
+async def submit_batch(api: Served, request: Request) -> Response:
+    """Submit up to 1000 tasks, each accepted or refused by itself."""
+    body = await api.body(request, BATCH_LIMIT // 100)
+    tasks = body.get("tasks") if isinstance(body, dict) and len(body) == 1 else None
+    if not isinstance(tasks, list) or not 1 <= len(tasks) <= BATCH_LIMIT:
+        raise DtqError("INVALID_TASK", 'The body must be {"tasks": [...]} with 1 to '
+                                       f"{BATCH_LIMIT} submissions.")
+    outcomes = await api.submit(request, tasks)
+    return Json(openapi.Outcomes([openapi.Outcome(*outcome) for outcome in outcomes]))
+
+
+@queue.get("/tasks", **told({200: "Tasks"}, "INVALID_REQUEST"))
+async def list_tasks(api: Served, queue: QueueFilter = None, status: Status = None,
+                     limit: Limit = 100) -> Response:
+    """Show the newest tasks, newest first."""
+    steps = api.operations.tasks(queue=queue, status=status, limit=limit)
+    return Json(openapi.Tasks(await api.do("list", steps)))
+
+
+@queue.get("/tasks/{task_id}", **told({200: "Task"}, "TASK_NOT_FOUND"))
+async def get_task(api: Served, task_id: str) -> Response:
+    """Show a task."""
+    task = await api.do("get", api.operations.get(task_id))
+    if task is None:
+        raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}.")
+    return Json(task)
+
+
+@guarded.post("/tasks/{task_id}/cancel", **told(
+    {202: "Accepted"}, "TASK_NOT_FOUND CANCEL_REQUESTED TASK_TERMINAL"))
+async def cancel_task(api: Served, by: By, task_id: str) -> Response:
+    """Cancel a task that waits, or ask a running one to stop."""
+    if await api.do("cancel", api.operations.cancel(task_id, by)) == "requested":
+        raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
+                                           "no further attempt begins.", task_id=task_id)
+    task = await api.do("get", api.operations.get(task_id))
+    if task is not None:
+        api.metrics.finished(task.queue, task.task_type, "cancelled")
+    return Json(Accepted(task_id, "cancelled"), 202)
+
+
+# Queues and workers -----------------------------------------------------------------------------
+
+@queue.get("/queues", **told({200: "Queues"}))
+async def list_queues(api: Served) -> Response:
+    """Show all queues."""
+    return Json(openapi.Queues(await api.do("stats", api.operations.queues())))
+
+
+@queue.get("/queues/{queue}", **told({200: "QueueStats"}, "QUEUE_NOT_FOUND"))
+async def get_queue(api: Served, queue: str) -> Response:
+    """Show a queue."""
+    return Json(await api.do("stats", api.operations.queue_stats(queue)))
+
+
+@guarded.post("/queue/{queue}/pause", **told({200: "Paused"}, "INVALID_TASK"))
+async def pause_queue(api: Served, by: By, queue: str) -> Response:
+    """Let no worker take from a queue."""
+    await api.do("pause", api.operations.pause(queue, by))
+    return Json(Paused(queue, True))
+
+
+@guarded.post("/queue/{queue}/resume", **told({200: "Paused"}, "INVALID_TASK"))
+async def resume_queue(api: Served, by: By, queue: str) -> Response:
+    """Let workers take from a queue again."""
+    await api.do("resume", api.operations.resume(queue, by))
+    return Json(Paused(queue, False))
+
+
+@queue.get("/workers", **told({200: "Workers"}))
+async def list_workers(api: Served) -> Response:
+    """Show all workers."""
+    return Json(openapi.Workers(await api.do("workers", api.operations.workers())))
+
+
+@queue.get("/workers/{worker_id}", **told({200: "WorkerView"}, "WORKER_NOT_FOUND"))
+async def get_worker(api: Served, worker_id: str) -> Response:
+    """Show a worker."""
+    return Json(await api.do("workers", api.operations.worker(worker_id)))
+
+
+# Dead letters -----------------------------------------------------------------------------------
+
+@queue.get("/dlq", **told({200: "DeadLetters"}, "INVALID_REQUEST"))
+async def list_dead_letters(api: Served, limit: Limit = 100) -> Response:
+    """Show the newest dead letters, newest first."""
+    letters = await api.do("dead_letters", api.operations.dead_letters(limit))
+    return Json(openapi.DeadLetters(letters))
+
+
+@queue.get("/dlq/{task_id}", **told({200: "DeadLetter"}, "TASK_NOT_FOUND"))
+async def get_dead_letter(api: Served, task_id: str) -> Response:
+    """Show a dead letter."""
+    return Json(await api.do("dead_letters", api.operations.dead_letter(task_id)))
+
+
+@guarded.post("/dlq/{task_id}/requeue", **told(
+    {200: "Accepted"}, "TASK_NOT_FOUND NOT_REQUEUEABLE IDEMPOTENCY_IN_PROGRESS"))
+async def requeue_dead_letter(api: Served, by: By, task_id: str) -> Response:
+    """Give a dead-lettered task a new life."""
+    await api.do("requeue", api.operations.requeue(task_id, by))
+    return Json(Accepted(task_id, "queued"))
+
+
+@guarded.post("/dlq/{task_id}/discard", **told({200: "Accepted"}, "TASK_NOT_FOUND NOT_REQUEUEABLE"))
+async def discard_dead_letter(api: Served, by: By, task_id: str) -> Response:
+    """Throw a dead letter away; the task stays dead-lettered."""
+    await api.do("discard", api.operations.discard(task_id, by))
+    return Json(Accepted(task_id, "dead_lettered"))
+
+
+@guarded.post("/dlq/purge", **told({200: "Purged"}))
+async def purge_dead_letters(api: Served, by: By) -> Response:
+    """Throw all dead letters away."""
+    return Json(openapi.Purged(await api.do("purge", api.operations.purge_dead_letters(by))))
+
+
+# The process itself -----------------------------------------------------------------------------
+
+@process.get("/health", **told({200: "Health"}))
+async def health() -> Response:
+    """Does the process answer? Redis is not asked."""
+    return Json(openapi.Health("ok"))
+
+
+@process.get("/ready", **told({200: "Health"}, "NOT_READY"))
+async def ready(api: Served) -> Response:
+    """Does Redis take work, and are the consumer groups there?"""
+    if reasons := await readiness.check(api.transport.redis, api.operations.keys):
+        raise DtqError("NOT_READY", " ".join(reasons))
+    return Json(openapi.Health("ready"))
+
+
+@process.get("/metrics", **told({}), response_class=PlainTextResponse)
+async def scrape(api: Served) -> Response:
+    """What Prometheus reads."""
+    try:
+        found = await api.do("stats", metrics.readings(api.operations), limit_s=readiness.LIMIT_S)
+    except DtqError as error:
+        log.warning("scraped without depths: %s", error)
+        found = {}
+    return Response(api.metrics.text(found), media_type=api.metrics.content_type)
+
+
+# The server -------------------------------------------------------------------------------------
 
 def create_app(settings: Settings, known_types: frozenset[str] | None = None) -> FastAPI:
     """The application. With `known_types`, a submission of any other type is refused."""
     api = Api(settings, known_types)
-
-    @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        listening = asyncio.ensure_future(api.fanout.run())
-        yield
-        while not listening.done():  # redis-py swallows a cancellation while it connects
-            listening.cancel()
-            await asyncio.wait({listening}, timeout=0.1)
-        await api.queue.close()
-        await api.transport.close()
-
-    app = FastAPI(title="dtq", version="3", lifespan=lifespan, redirect_slashes=False,
-                  redoc_url=None)
-    _add_routes(app, api)
-    app.add_exception_handler(DtqError, requests.answer_refusal)
-    app.add_exception_handler(HTTPException, requests.answer_http_error)
-    app.add_exception_handler(RequestValidationError, requests.answer_fault)
-    app.add_middleware(requests.Frame)
+    app = FastAPI(title="dtq", version="3", lifespan=api.lifespan, redirect_slashes=False,
+                  redoc_url=None, generate_unique_id_function=lambda route: route.name)
+    app.state.api = api
+    for router in (process, queue, guarded):
+        app.include_router(router)
+    app.router.routes.append(WebSocketRoute(settings.ws_path, api.fanout.serve))
+    for refused in (HTTPException, RequestValidationError):
+        app.add_exception_handler(refused, requests.refuse)
+    app.add_middleware(requests.frame)
     app.openapi = lambda: openapi.document(app, (  # type: ignore[method-assign]
         f"Events are sent to WebSocket clients of `{settings.ws_path}` as JSON objects, whose "
         f"`type` is one of {', '.join(EVENT_TYPES)}."), has_key=bool(settings.api_key))
     return app
-
-
-def _add_routes(app: FastAPI, api: Api) -> None:
-    batch = "INVALID_TASK PAYLOAD_TOO_LARGE"
-    submission = f"{batch} UNKNOWN_TASK_TYPE IDEMPOTENCY_IN_PROGRESS QUEUE_FULL"
-    cancelling = "TASK_NOT_FOUND CANCEL_REQUESTED TASK_TERMINAL"
-    requeueing = "TASK_NOT_FOUND NOT_REQUEUEABLE IDEMPOTENCY_IN_PROGRESS"
-    posts: tuple[tuple[str, Any, dict[int, str], str, dict[str, Any]], ...] = (
-        ("/tasks", api.submit, {202: "Accepted", 200: "Duplicate"}, submission,
-         {"body": "TaskRequest", "header": "Idempotency-Key"}),
-        ("/tasks/batch", api.submit_batch, {200: "Outcomes"}, batch, {"body": "Batch"}),
-        ("/tasks/{task_id}/cancel", api.cancel_task, {202: "Accepted"}, cancelling, KEY),
-        ("/queue/{queue}/pause", api.pause_queue, {200: "Paused"}, "INVALID_TASK", KEY),
-        ("/queue/{queue}/resume", api.resume_queue, {200: "Paused"}, "INVALID_TASK", KEY),
-        ("/dlq/purge", api.purge_dead_letters, {200: "Purged"}, "", KEY),
-        ("/dlq/{task_id}/requeue", api.requeue_dead_letter, {200: "Accepted"}, requeueing, KEY),
-        ("/dlq/{task_id}/discard", api.discard_dead_letter, {200: "Accepted"},
-         "TASK_NOT_FOUND NOT_REQUEUEABLE", KEY))
-    gets: tuple[tuple[str, Any, str, str], ...] = (
-        ("/tasks", api.list_tasks, "Tasks", "INVALID_REQUEST"),
-        ("/tasks/{task_id}", api.get_task, "Task", "TASK_NOT_FOUND"),
-        ("/queues", api.list_queues, "Queues", ""),
-        ("/queues/{queue}", api.get_queue, "QueueStats", "QUEUE_NOT_FOUND"),
-        ("/workers", api.list_workers, "Workers", ""),
-        ("/workers/{worker_id}", api.get_worker, "WorkerView", "WORKER_NOT_FOUND"),
-        ("/dlq", api.list_dead_letters, "DeadLetters", "INVALID_REQUEST"),
-        ("/dlq/{task_id}", api.get_dead_letter, "DeadLetter", "TASK_NOT_FOUND"))
-    for path, endpoint, answers, codes, told in posts:
-        _add(app, "POST", PREFIX + path, endpoint, describe(answers, codes + BROKER, **told))
-    for path, endpoint, shape, codes in gets:
-        _add(app, "GET", PREFIX + path, endpoint, describe({200: shape}, codes + BROKER))
-    _add(app, "GET", "/health", api.health, describe({200: "Health"}))
-    _add(app, "GET", "/ready", api.ready, describe({200: "Health"}, "NOT_READY"))
-    _add(app, "GET", "/metrics", api.scrape,
-         {**describe({}), "response_class": PlainTextResponse})
-    app.router.routes.append(WebSocketRoute(api.settings.ws_path, api.fanout.serve))
-
-
-def _add(app: FastAPI, method: str, path: str, endpoint: Any, told: dict[str, Any]) -> None:
-    app.add_api_route(path, endpoint, methods=[method], operation_id=endpoint.__name__, **told)
 
 
 def configuration(app: FastAPI, settings: Settings, *, port: int) -> uvicorn.Config:

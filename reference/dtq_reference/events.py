@@ -9,38 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from operator import itemgetter
+from typing import Any
 
 import msgspec
 from redis.exceptions import RedisError
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
-if TYPE_CHECKING:
-    from starlette.websockets import WebSocket
+from dtq_reference.states import TERMINAL
 
 log = logging.getLogger("dtq.events")
 
-EVENT_TYPES: dict[str, str] = {
-    "TASK_QUEUED": "waits for a worker: accepted, promoted, requeued or released",
-    "TASK_STARTED": "was taken; a redelivery too",
-    "TASK_SUCCEEDED": "ended well",
-    "TASK_FAILED": "ended without success, where there are no dead letters",
-    "TASK_RETRY_SCHEDULED": "failed an attempt and waits for the next",
-    "TASK_RETRIED": "waits for a worker again: its retry was due",
-    "TASK_DEAD_LETTERED": "was given up",
-    "TASK_CANCELLED": "was called off",
-    "TASK_EXPIRED": "was not started in its time to live",
-    "TASK_DUPLICATE_ABSORBED": "was terminal already when an entry of it came",
-    "TASK_SUPERSEDED": "the outcome of an attempt came after its lease was lost, and was dropped",
-    "WORKER_STARTED": "a worker said hello",
-    "WORKER_STOPPED": "a worker said goodbye",
-    "WORKER_STALE": "a worker was silent for three heartbeats",
-    "CONFIGURATION_CHANGED": "a queue was paused or resumed",
-}
-"""Every type of event, and what befell the task (or whom else) then."""
+EVENT_TYPES = (
+    "TASK_QUEUED", "TASK_STARTED", "TASK_SUCCEEDED", "TASK_FAILED", "TASK_RETRY_SCHEDULED",
+    "TASK_RETRIED", "TASK_DEAD_LETTERED", "TASK_CANCELLED", "TASK_EXPIRED",
+    "TASK_DUPLICATE_ABSORBED", "TASK_SUPERSEDED", "WORKER_STARTED", "WORKER_STOPPED",
+    "WORKER_STALE", "CONFIGURATION_CHANGED")
+"""Every type of event; the contract's section 8 says when each is published."""
 
-TERMINAL_TYPES = frozenset({"TASK_SUCCEEDED", "TASK_FAILED", "TASK_DEAD_LETTERED",
-                            "TASK_CANCELLED", "TASK_EXPIRED"})
+TERMINAL_TYPES = frozenset(f"TASK_{status.upper()}" for status in TERMINAL)
 
 MAILBOX_SIZE = 1000
 SILENCE_LIMIT_S = 2.0
@@ -57,21 +47,6 @@ TRY_AGAIN_LATER, SERVICE_RESTART = 1013, 1012
 subscription; and when the subscription broke, so that events may have been missed."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """One event. `ts` is the Redis server's clock in epoch milliseconds; fields that do not apply
-    are left out."""
-
-    event_id: str
-    ts: int
-    type: str
-    task_id: str = ""
-    queue: str = ""
-    task_type: str = ""
-    attempt: int = 0
-    worker_id: str = ""
-    metadata: dict[str, Any] = {}
-
-
 class _Type(msgspec.Struct):
     type: str
 
@@ -84,30 +59,26 @@ class Mailbox:
         self.dropped = 0
         self.close_code: int | None = None
         self.closed = asyncio.Event()
-        self._waiting: OrderedDict[int, str] = OrderedDict()
-        self._droppable: OrderedDict[int, None] = OrderedDict()
-        self._number = 0
         self._changed = asyncio.Event()
+        self._numbers = count()
+        self._ends: deque[tuple[int, str]] = deque()
+        self._others: deque[tuple[int, str]] = deque()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._ends) + len(self._others)
 
     def put(self, text: str, *, is_terminal: bool) -> None:
         """Add an event. In a full mailbox it is dropped; a terminal one drives out the oldest that
         is not, and where there is none the client has to go."""
-        if len(self._waiting) >= MAILBOX_SIZE:
+        if len(self) >= MAILBOX_SIZE:
             self.dropped += 1
             if not is_terminal:
                 return
-            if not self._droppable:
+            if not self._others:
                 self.close(TRY_AGAIN_LATER)
                 return
-            oldest, _ = self._droppable.popitem(last=False)
-            del self._waiting[oldest]
-        self._number += 1
-        self._waiting[self._number] = text
-        if not is_terminal:
-            self._droppable[self._number] = None
+            self._others.popleft()
+        (self._ends if is_terminal else self._others).append((next(self._numbers), text))
         self._changed.set()
 
     def close(self, code: int) -> None:
@@ -118,14 +89,12 @@ class Mailbox:
 
     async def next(self) -> str | None:
         """The next event for the client, or None when it has to go."""
-        while self.close_code is None and not self._waiting:
+        while self.close_code is None and not len(self):
             self._changed.clear()
             await self._changed.wait()
         if self.close_code is not None:
             return None
-        number, text = self._waiting.popitem(last=False)
-        self._droppable.pop(number, None)
-        return text
+        return min(filter(None, (self._ends, self._others)), key=itemgetter(0)).popleft()[1]
 
 
 class Fanout:
@@ -156,29 +125,26 @@ class Fanout:
         mailbox = self.join()
         if not self.subscribed.is_set():
             mailbox.close(TRY_AGAIN_LATER)
-        leaving = asyncio.ensure_future(_until_gone(websocket))
-        duties = [leaving, asyncio.ensure_future(_send(websocket, mailbox)),
-                  asyncio.ensure_future(mailbox.closed.wait())]
+        duties = [asyncio.ensure_future(duty) for duty in (
+            _until_gone(websocket), _send(websocket, mailbox), mailbox.closed.wait())]
         try:
-            done, _ = await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self.leave(mailbox)
             for duty in duties:
                 duty.cancel()
             await asyncio.gather(*duties, return_exceptions=True)
-        if mailbox.close_code is not None and leaving not in done:
-            closing = asyncio.ensure_future(websocket.close(mailbox.close_code))
-            await asyncio.wait({closing}, timeout=CLOSE_LIMIT_S)
-            closing.cancel()
-            await asyncio.gather(closing, return_exceptions=True)
+        if mailbox.close_code is not None:
+            with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it may be gone
+                await asyncio.wait_for(websocket.close(mailbox.close_code), CLOSE_LIMIT_S)
 
     async def run(self) -> None:
         """Subscribe for ever, anew whenever the connection is lost. The clients of a lost
         subscription are let go: they have to look for themselves at what they may have missed."""
         while True:
-            pubsub = self._redis.pubsub()
             try:
-                await self._listen(pubsub)
+                async with self._redis.pubsub() as pubsub:
+                    await self._listen(pubsub)
             except Exception as error:  # whatever it was, events must come again
                 if self.subscribed.is_set():
                     log.warning("the event stream broke: %s: %s; subscribing anew",
@@ -187,7 +153,6 @@ class Fanout:
                 self.subscribed.clear()
                 for mailbox in self._mailboxes:
                     mailbox.close(SERVICE_RESTART)
-                await _close(pubsub)
             await asyncio.sleep(PAUSE_S)
 
     async def _listen(self, pubsub: Any) -> None:
@@ -225,10 +190,3 @@ async def _send(websocket: WebSocket, mailbox: Mailbox) -> None:
 async def _until_gone(websocket: WebSocket) -> None:
     while (await websocket.receive())["type"] != "websocket.disconnect":
         pass
-
-
-async def _close(pubsub: Any) -> None:
-    try:
-        await pubsub.aclose()
-    except (RedisError, OSError) as error:
-        log.debug("closing the subscription: %s", error)

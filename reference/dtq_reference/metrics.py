@@ -7,7 +7,7 @@ and needs no prometheus-client. No label ever holds an id, an error text or a pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +66,10 @@ READ = frozenset({"dtq_queue_depth", "dtq_queue_pending", "dtq_retry_scheduled",
                   "dtq_workers_active"})
 """Gauges whose values are read from Redis when the API is scraped."""
 
+RESULTS = {None: "success", "TimeoutError": "timeout", "RetryableError": "failure",
+           "PermanentError": "failure"}
+"""How an attempt ended, by its error class; failure: the handler said so. All others: error."""
+
 Readings = dict[str, dict[str, int]]
 """What a scrape of the API reads from Redis: a gauge's name, and for each queue its value; for a
 gauge without labels there is only the queue of no name."""
@@ -87,54 +91,46 @@ def readings(operations: Operations) -> Steps[Readings]:
 class Metrics:
     """Counts nothing: what a process has that serves no metrics."""
 
-    def _add(self, name: str, labels: Sequence[str], value: float = 1) -> None:
-        """Count, or observe a value in a histogram."""
-
-    def _named(self, queue: str, task_type: str) -> tuple[str, str]:
-        """The labels of a task."""
-        return (queue, task_type)
+    def _add(self, labels: dict[str, str], **values: float) -> None:
+        """Add to each metric that is named; of the labels each takes those that it has."""
 
     def submitted(self, queue: str, task_type: str) -> None:
         """A submission was accepted as a new task."""
-        self._add("dtq_tasks_submitted_total", self._named(queue, task_type))
+        self._add({"queue": queue, "task_type": task_type}, tasks_submitted_total=1)
 
     def rejected(self, queue: str, reason: str) -> None:
         """A submission was refused; `reason` is the code, `queue` empty when none was named."""
-        self._add("dtq_ingest_rejected_total", (self._named(queue, "")[0], reason))
+        self._add({"queue": queue, "reason": reason}, ingest_rejected_total=1)
 
     def redis_operation(self, operation: str, result: str) -> None:
         """Redis was asked for something: `ok`, `error` (it refused) or `unanswered`."""
-        self._add("dtq_redis_operations_total", (operation, result))
+        self._add({"operation": operation, "result": result}, redis_operations_total=1)
 
     def started(self, taken: Taken, *, waited_s: float) -> None:
         """A take gave this attempt."""
-        names = self._named(taken.queue, taken.task_type)
-        self._add("dtq_tasks_started_total", names)
-        self._add("dtq_task_wait_seconds", names, waited_s)
+        self._add({"queue": taken.queue, "task_type": taken.task_type},
+                  tasks_started_total=1, task_wait_seconds=waited_s)
 
     def settled(self, worker_id: str, outcome: Outcome, state: str, *, total_s: float) -> None:
         """A settlement was answered with `state`, `total_s` after the task was accepted."""
-        names = self._named(outcome.taken.queue, outcome.taken.task_type)
+        labels = {"queue": outcome.taken.queue, "task_type": outcome.taken.task_type,
+                  "worker_id": worker_id, "result": RESULTS.get(outcome.error_class, "error")}
         if state == "superseded":
-            self._add("dtq_tasks_superseded_total", names)
+            self._add(labels, tasks_superseded_total=1)
             return
-        result = result_of(outcome)
-        self._add("dtq_task_attempts_total", (*names, result))
-        self._add("dtq_worker_tasks_total", (worker_id, names[1], result))
-        self._add("dtq_task_execution_seconds", names, outcome.duration_ms / 1000)
+        self._add(labels, task_attempts_total=1, worker_tasks_total=1,
+                  task_execution_seconds=outcome.duration_ms / 1000)
         if state == "retrying":
-            self._add("dtq_tasks_retried_total", names)
-            self._add("dtq_retry_delay_seconds", names, outcome.delay_ms / 1000)
+            self._add(labels, tasks_retried_total=1, retry_delay_seconds=outcome.delay_ms / 1000)
         else:
-            self.finished(*names, state)
-            self._add("dtq_task_duration_seconds", names, total_s)
+            self._add(labels, task_duration_seconds=total_s)
+            self.finished(outcome.taken.queue, outcome.taken.task_type, state)
 
     def finished(self, queue: str, task_type: str, status: str) -> None:
         """A task became terminal."""
-        names = self._named(queue, task_type)
-        self._add("dtq_tasks_completed_total", (*names, status))
-        if f"dtq_tasks_{status}_total" in METRICS:
-            self._add(f"dtq_tasks_{status}_total", names)
+        self._add({"queue": queue, "task_type": task_type, "status": status},
+                  tasks_completed_total=1, **{own: 1 for own in (f"tasks_{status}_total",)
+                                              if f"dtq_{own}" in METRICS})
 
     def watch(self, worker_id: str, in_hand: Callable[[], int]) -> None:
         """Let scrapes ask how much a worker has in hand."""
@@ -151,10 +147,9 @@ class Counting(Metrics):
 
         # else each counter has a second series
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._prometheus = prometheus
         self.registry = prometheus.CollectorRegistry()
-        self._generate = prometheus.generate_latest
         self.content_type: str = prometheus.CONTENT_TYPE_LATEST
-        self._readings: Readings = {}
         self._names: set[tuple[str, str]] = set()
         kinds: dict[str, Any] = {
             "counter": prometheus.Counter, "gauge": prometheus.Gauge,
@@ -162,19 +157,17 @@ class Counting(Metrics):
         self._metrics = {
             name: kinds[metric.kind](name, metric.meaning, metric.labels, registry=self.registry)
             for name, metric in METRICS.items() if name not in READ}
-        self.registry.register(self)
 
-    def _add(self, name: str, labels: Sequence[str], value: float = 1) -> None:
-        metric = self._metrics[name].labels(*labels)
-        (metric.inc if METRICS[name].kind == "counter" else metric.observe)(max(0.0, value))
-
-    def _named(self, queue: str, task_type: str) -> tuple[str, str]:
-        """The labels of a task, as long as there is room for new ones."""
-        if (queue, task_type) not in self._names:
-            if len(self._names) >= NAMES_LIMIT:
-                return ("other", "other")
-            self._names.add((queue, task_type))
-        return (queue, task_type)
+    def _add(self, labels: dict[str, str], **values: float) -> None:
+        names = labels.get("queue", ""), labels.get("task_type", "")
+        if names in self._names or len(self._names) < NAMES_LIMIT:
+            self._names.add(names)
+        else:
+            labels = labels | {"queue": "other", "task_type": "other"}
+        for name, value in values.items():
+            kind, its_labels, _ = METRICS[f"dtq_{name}"]
+            series = self._metrics[f"dtq_{name}"].labels(*(labels[each] for each in its_labels))
+            (series.inc if kind == "counter" else series.observe)(max(0.0, value))
 
     def watch(self, worker_id: str, in_hand: Callable[[], int]) -> None:
         self._metrics["dtq_worker_inflight"].labels(worker_id).set_function(in_hand)
@@ -182,28 +175,13 @@ class Counting(Metrics):
     def text(self, found: Readings) -> bytes:
         """All of it in Prometheus' text format; gauges that were not read are left out, since a
         number that is not known must not look like one that is."""
-        self._readings = found
-        return self._generate(self.registry)
-
-    def collect(self) -> Iterator[Any]:
-        """What prometheus-client asks a collector for: the gauges of this scrape."""
-        from prometheus_client.core import GaugeMetricFamily
-
-        for name, values in self._readings.items():
-            gauge = GaugeMetricFamily(name, METRICS[name].meaning, labels=METRICS[name].labels)
+        read = self._prometheus.CollectorRegistry()
+        for name, values in found.items():
+            labels = METRICS[name].labels
+            gauge = self._prometheus.Gauge(name, METRICS[name].meaning, labels, registry=read)
             for queue, value in values.items():
-                gauge.add_metric([queue] if METRICS[name].labels else [], value)
-            yield gauge
-
-
-def result_of(outcome: Outcome) -> str:
-    """How an attempt ended: success, timeout, failure (the handler said so), error (the rest)."""
-    if outcome.error_class is None:
-        return "success"
-    if outcome.error_class == "TimeoutError":
-        return "timeout"
-    said_so = outcome.error_class in ("RetryableError", "PermanentError")
-    return "failure" if said_so else "error"
+                (gauge.labels(queue) if labels else gauge).set(value)
+        return b"".join(map(self._prometheus.generate_latest, (self.registry, read)))
 
 
 def for_worker(settings: Settings) -> Metrics:
@@ -212,16 +190,13 @@ def for_worker(settings: Settings) -> Metrics:
     if settings.worker_metrics_port == 0:
         return OFF
     try:
-        import prometheus_client as prometheus
+        import prometheus_client
 
         counting = Counting()
-        prometheus.start_http_server(settings.worker_metrics_port, settings.api_host,
-                                     counting.registry)
-    except ImportError as error:
-        raise SettingsError("DTQ_WORKER_METRICS_PORT needs prometheus-client: "
+        prometheus_client.start_http_server(settings.worker_metrics_port, settings.api_host,
+                                            counting.registry)
+    except (ImportError, OSError) as error:
+        raise SettingsError(f"DTQ_WORKER_METRICS_PORT is {settings.worker_metrics_port}: {error}. "
+                            "It needs a free port on DTQ_API_HOST, and prometheus-client: "
                             "pip install 'dtq-contract[metrics]'.") from error
-    except OSError as error:
-        raise SettingsError(f"DTQ_WORKER_METRICS_PORT is {settings.worker_metrics_port}: "
-                            f"{settings.api_host} cannot be listened on there: "
-                            f"{error.strerror or error}.") from error
     return counting

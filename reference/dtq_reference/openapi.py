@@ -1,7 +1,8 @@
 """What the HTTP API says of itself: the shapes of its answers, and its OpenAPI document.
 
 The schemas are those of the structs that the engine works with, so that no second description of a
-task exists. `describe` documents a route; `document` completes what FastAPI has put together.
+task exists. `told` notes at a route what it answers; `document` completes what FastAPI has put
+together from that.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from dtq_reference.operations import QueueStats, WorkerView
 from dtq_reference.task import DeadLetter, Task, TaskRequest
 
 BATCH_LIMIT = 1000
-RETRY_AFTER_S = 1
-"""When a client that was told to come back may do so."""
 
 STATUS = HTTP_STATUS | {"INVALID_REQUEST": 400, "NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405,
                         "INTERNAL_ERROR": 500, "NOT_READY": 503}
 """Every code that the API answers with: those of the engine, and those of HTTP."""
+
+COME_BACK = (429, 503)
+"""Whoever is answered so is told in Retry-After when to ask again."""
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -119,40 +121,33 @@ TASK: dict[str, Any] = {
     "attempt": 1, "created_at": NOW_MS, "available_at": NOW_MS, "result": {"hello": "world"}}
 QUEUE = QueueStats("default", 3, 1, False, 1, 0, 2)
 WORKER = WorkerView(worker_id="worker-1a2b3c4d", incarnation="5e6f7a8b", status="busy",
-                    hostname="host-1", started_at=NOW_MS, last_heartbeat=NOW_MS + 5000,
-                    heartbeat_interval_s=5, active_tasks=1, concurrency=4, tasks_processed=7)
+                    started_at=NOW_MS, last_heartbeat=NOW_MS + 5000, concurrency=4)
 LETTER = DeadLetter(task_id=ID, original_queue="default", task_type="echo_task", payload={},
                     metadata={}, attempts_made=5, last_error_class="TimeoutError", retryable=True,
                     last_error="30000 ms have passed", failed_at_ms=NOW_MS, worker_id="worker-1")
 EXAMPLES: dict[str, msgspec.Struct] = {type(each).__name__: each for each in (
     REQUEST, Batch([REQUEST]), Accepted(ID, "queued"), Duplicate(**TASK),
-    Outcomes([Outcome(202, {"task_id": ID, "status": "queued"})]), Purged(3),
-    Paused("default", True), Task(**TASK), Tasks([Task(**TASK)]), QUEUE, Queues([QUEUE]), WORKER,
-    Workers([WORKER]), LETTER, DeadLetters([LETTER]), Health("ok"),
+    Outcomes([Outcome(202, Accepted(ID, "queued"))]), Purged(3), Paused("default", True),
+    Task(**TASK), Tasks([Task(**TASK)]), QUEUE, Queues([QUEUE]), WORKER, Workers([WORKER]),
+    LETTER, DeadLetters([LETTER]), Health("ok"),
     Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f7a8b"))}
 """An example of each shape; these are the schemas of the document."""
 
 
-def describe(answers: dict[int, str], codes: str = "", *, body: str = "", header: str = "",
-             has_key: bool = False) -> dict[str, Any]:
-    """What `add_api_route` is told: the shape of each good status, the codes of its refusals, the
-    body and the header that are read, and whether an API key may be asked for."""
-    responses: dict[int | str, dict[str, Any]] = {
-        status: {"description": shape, **_content(shape)} for status, shape in answers.items()}
-    keys = "UNAUTHENTICATED FORBIDDEN" if has_key else ""
-    for code in f"{codes} {keys} INTERNAL_ERROR".split():
-        refusal = responses.setdefault(STATUS[code], {"description": "", **_content("Error")})
-        refusal["description"] += f" or {code}" if refusal["description"] else code
-    for status, response in responses.items():
-        names = ["X-Request-ID", "Retry-After"][:2 if status in (429, 503) else 1]
-        response["headers"] = {name: {"schema": {"type": "string"}} for name in names}
-    extra: dict[str, Any] = {"security": [{"ApiKey": []}]} if has_key else {}
-    if header:
-        extra["parameters"] = [{"in": "header", "name": header, "schema": {"type": "string"}}]
-    if body:
-        extra["requestBody"] = {"required": True, **_content(body)}
-    return {"responses": responses, "openapi_extra": extra,
-            "status_code": next(iter(answers), 200)}
+def told(answers: dict[int, str], codes: str = "", *, body: str = "") -> dict[str, Any]:
+    """What a route is declared with: the shape of each good status, the codes of its refusals, and
+    the shape of the body that it reads."""
+    extra = {"requestBody": {"required": True, **_content(body)}} if body else None
+    return {"responses": {status: {"description": shape} for status, shape in answers.items()}
+            | refusals(codes), "status_code": next(iter(answers), 200), "openapi_extra": extra}
+
+
+def refusals(codes: str) -> dict[int | str, dict[str, Any]]:
+    """The codes by their status."""
+    found: dict[int | str, list[str]] = {}
+    for code in codes.split():
+        found.setdefault(STATUS[code], []).append(code)
+    return {status: {"description": " or ".join(alike)} for status, alike in found.items()}
 
 
 def _content(shape: str) -> dict[str, Any]:
@@ -165,12 +160,16 @@ def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]
     """The whole document. FastAPI's own 422 is not in it: a fault in a request is a 400 here."""
     found = get_openapi(title=app.title, version=app.version, description=description,
                         routes=app.routes)
-    for path in found["paths"].values():
-        for operation in path.values():
-            operation["responses"].pop("422", None)
-            operation["responses"] = dict(sorted(operation["responses"].items()))
-            if not has_key:
-                operation.pop("security", None)
+    for operation in (each for path in found["paths"].values() for each in path.values()):
+        operation["responses"].pop("422", None)
+        operation["responses"] = dict(sorted(operation["responses"].items()))
+        for status, response in operation["responses"].items():
+            shape = "Error" if status >= "400" else response["description"]
+            names = ["X-Request-ID", "Retry-After"][:2 if int(status) in COME_BACK else 1]
+            response["headers"] = {name: {"schema": {"type": "string"}} for name in names}
+            response |= _content(shape) if shape in EXAMPLES else {}
+        if has_key and "403" in operation["responses"]:
+            operation["security"] = [{"ApiKey": []}]
     _, schemas = msgspec.json.schema_components(
         [type(each) for each in EXAMPLES.values()], ref_template="#/components/schemas/{name}")
     text = msgspec.json.encode(schemas).decode()

@@ -1,6 +1,6 @@
 """What every HTTP request goes through: a request id, a bounded body, and refusals in one form.
 
-Requests come in from uvicorn through `Frame`; what an endpoint raises goes out as
+Requests come in from uvicorn through `frame`; whatever an endpoint raises goes out as
 {code, message, request_id}. A traceback goes to the log, never to the client.
 """
 
@@ -9,66 +9,90 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import MutableMapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dtq_reference.errors import DtqError
-from dtq_reference.openapi import RETRY_AFTER_S, STATUS
+from dtq_reference.openapi import COME_BACK, STATUS, Error
 from dtq_reference.task import IdempotencyKey, QueueName
 
 log = logging.getLogger("dtq.api")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+RETRY_AFTER_S = 1
 
 
-class Frame:
+class Json(Response):
+    """An answer: a struct, or what else msgspec can encode, and its status."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return msgspec.json.encode(content)
+
+
+def frame(app: ASGIApp) -> ASGIApp:
     """Around every request: its id, given by the client or made here, is in the answer, in each
     refusal and in the log."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def framed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
-        request_id = scope["request_id"] = _request_id(scope)
-        has_begun = False
+        request = Request(scope)
+        given = request.headers.get("x-request-id", "")
+        request.state.id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
         async def send_with_id(message: Message) -> None:
-            nonlocal has_begun
             if message["type"] == "http.response.start":
-                has_begun = True
-                message["headers"] = [*message.get("headers", []),
-                                      (b"x-request-id", request_id.encode())]
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request.state.id
+                if message["status"] in COME_BACK:
+                    headers["retry-after"] = str(RETRY_AFTER_S)
             await send(message)
 
         try:
-            await self._app(scope, receive, send_with_id)
-        except Exception:
-            log.exception("request %s, %s %s", request_id, scope["method"], scope["path"])
-            if has_begun:
-                raise
-            sorry = DtqError("INTERNAL_ERROR", "The request failed; the log says why.")
-            await _refused(sorry, request_id)(scope, receive, send_with_id)
+            await app(scope, receive, send_with_id)
+        except Exception as error:
+            await (await refuse(request, error))(scope, receive, send_with_id)
+
+    return framed
 
 
-def id_of(scope: MutableMapping[str, Any]) -> str:
-    """The id of a request."""
-    request_id: str = scope["request_id"]
-    return request_id
+async def refuse(request: Request, error: Exception) -> Response:
+    """Whatever was raised, as an answer. What is not the client's doing is logged."""
+    headers = None
+    match error:
+        case DtqError():
+            refusal = error
+        case HTTPException():  # there is no such route, or it has no such method
+            phrase = HTTPStatus(error.status_code).phrase
+            refusal = DtqError(phrase.upper().replace(" ", "_"),
+                               f"{phrase}: {request.method} {request.url.path}.")
+            headers = error.headers
+        case RequestValidationError():
+            fault = error.errors()[0]
+            refusal = DtqError("INVALID_REQUEST", f"{fault['loc'][-1]}: {fault['msg']}.")
+        case _:
+            refusal = DtqError("INTERNAL_ERROR", "The request failed; the log says why.")
+    status, body = answer_to(refusal, request)
+    if status >= 500:
+        log.error("request %s, %s %s: %s", request.state.id, request.method, request.url.path,
+                  refusal, exc_info=None if error is refusal else error)
+    return Json(body, status, headers)
 
 
-def _request_id(scope: Scope) -> str:
-    given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
-    return given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+def answer_to(refusal: DtqError, request: Request) -> tuple[int, Error]:
+    """A refusal's HTTP status and body."""
+    return STATUS[refusal.code], Error(refusal.code, refusal.message, request.state.id,
+                                       **refusal.details)
 
 
 async def read_json(request: Request, *, limit_bytes: int) -> Any:
@@ -81,10 +105,8 @@ async def read_json(request: Request, *, limit_bytes: int) -> Any:
             raise DtqError("PAYLOAD_TOO_LARGE", f"The body has more than {limit_bytes} bytes.")
     try:
         return msgspec.json.decode(body)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        raise DtqError("INVALID_TASK", f"The body is not JSON: {error}.") from error
-    except RecursionError as error:
-        raise DtqError("INVALID_TASK", "The body is nested too deep.") from error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise DtqError("INVALID_TASK", f"The body cannot be read as JSON: {error}.") from error
 
 
 def with_key(fields: Any, header: str | None) -> Any:
@@ -108,43 +130,3 @@ def queue_of(fields: Any) -> str:
         return msgspec.convert(named, QueueName)
     except msgspec.ValidationError:
         return ""
-
-
-def refusal(error: DtqError, request_id: str) -> tuple[int, dict[str, Any]]:
-    """A refusal's HTTP status and body."""
-    return STATUS[error.code], {"code": error.code, "message": error.message,
-                                "request_id": request_id, **error.details}
-
-
-def _refused(error: DtqError, request_id: str, headers: dict[str, str] | None = None) -> Response:
-    status, body = refusal(error, request_id)
-    if status in (429, 503):
-        headers = {"Retry-After": str(RETRY_AFTER_S)}
-    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
-
-
-async def answer_refusal(request: Request, error: Exception) -> Response:
-    """What was refused by the engine."""
-    assert isinstance(error, DtqError)
-    request_id = id_of(request.scope)
-    if STATUS[error.code] >= 500:
-        log.warning("request %s, %s %s: %s", request_id, request.method, request.url.path, error)
-    return _refused(error, request_id)
-
-
-async def answer_http_error(request: Request, error: Exception) -> Response:
-    """What there is no route or method for."""
-    assert isinstance(error, HTTPException)
-    phrase = HTTPStatus(error.status_code).phrase
-    nothing = DtqError(phrase.upper().replace(" ", "_"),
-                       f"{phrase}: {request.method} {request.url.path}.")
-    return _refused(nothing, id_of(request.scope), dict(error.headers or {}))
-
-
-async def answer_fault(request: Request, error: Exception) -> Response:
-    """A parameter that FastAPI does not accept."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    name = first["loc"][-1]
-    return _refused(DtqError("INVALID_REQUEST", f"{name}: {first['msg']}."),
-                    id_of(request.scope))

@@ -18,7 +18,6 @@ from dtq_reference.events import (
     SERVICE_RESTART,
     TERMINAL_TYPES,
     TRY_AGAIN_LATER,
-    Event,
     Fanout,
     Mailbox,
 )
@@ -28,6 +27,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.reference.engine import Engine, failed, succeeded
 from tests.reference.http import LIMIT_S, served
+
+FIELDS = {"event_id", "ts", "type", "task_id", "queue", "task_type", "attempt", "worker_id",
+          "metadata"}
 
 
 def hands_out(mailbox: Mailbox) -> list[str]:
@@ -220,9 +222,8 @@ def test_a_client_is_sent_one_event_for_each_transition(engine: Engine, address:
         ("TASK_STARTED", good), ("TASK_SUCCEEDED", good), ("TASK_STARTED", bad),
         ("TASK_DEAD_LETTERED", bad)]
     for event in seen:
-        parsed = msgspec.convert(event, Event)
-        assert parsed.type in EVENT_TYPES
-        assert parsed.event_id
+        assert event["type"] in EVENT_TYPES
+        assert event.keys() <= FIELDS
     assert len({event["event_id"] for event in seen}) == len(seen)
 
 
@@ -266,4 +267,4 @@ def test_without_a_subscription_a_client_is_told_to_come_back(engine: Engine) ->
 
 
 def test_the_ends_of_tasks_are_among_the_types() -> None:
-    assert EVENT_TYPES.keys() > TERMINAL_TYPES
+    assert set(EVENT_TYPES) > TERMINAL_TYPES

@@ -13,7 +13,7 @@ import pytest
 from dtq_reference import metrics
 from dtq_reference.calls import Outcome, Taken
 from dtq_reference.errors import SettingsError
-from dtq_reference.metrics import METRICS, NAMES_LIMIT, OFF, Counting, Metrics, Readings, result_of
+from dtq_reference.metrics import METRICS, NAMES_LIMIT, OFF, Counting, Metrics, Readings
 from dtq_reference.settings import Settings
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -104,7 +104,9 @@ def test_an_end_without_an_attempt_is_an_end() -> None:
     ("PermanentError", "failure"), ("ZeroDivisionError", "error"), ("WorkerLost", "error")])
 def test_an_attempt_ends_in_one_of_four_ways(taken: Taken, error_class: str | None,
                                              result: str) -> None:
-    assert result_of(Outcome(taken, 1, error_class=error_class)) == result
+    counting = Counting()
+    counting.settled("w", Outcome(taken, 1, error_class=error_class), "failed", total_s=1)
+    assert samples(counting)[sample("dtq_task_attempts_total", **NAMES, result=result)] == 1
 
 
 def test_depths_are_shown_when_they_are_known_and_only_then() -> None:
