@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 from dtq_reference import settings
@@ -91,26 +92,14 @@ async def probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
     and pid, and after a once step also once: the task_id and attempt that did it for its key.
     """
     _witness(ctx, payload, "start")
-    outcome = "cancelled"
     try:
-        result: Any = {"attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid()}
-        for step in payload.get("steps", []):
-            if ctx.attempt > step.get("until_attempt", ctx.attempt):
-                continue
-            if "return" in step or "return_bytes" in step or "return_unserialisable" in step:
-                result = _value(step)
-                break
-            if "once" in step:
-                result["once"] = await _once(step["once"], ctx)
-            else:
-                await _do(step)
-        outcome = "ok"
-        return result
-    except Exception:
-        outcome = "failed"
+        result = await _result(payload.get("steps", []), ctx)
+    except BaseException as error:
+        failed = isinstance(error, Exception)
+        _witness(ctx, payload, "end", outcome="failed" if failed else "cancelled")
         raise
-    finally:
-        _witness(ctx, payload, "end", outcome)
+    _witness(ctx, payload, "end", outcome="ok")
+    return result
 
 
 @task("sync_probe_task")
@@ -119,56 +108,52 @@ def sync_probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
     return asyncio.run(probe_task(payload, ctx))
 
 
+async def _result(steps: list[dict[str, Any]], ctx: TaskContext) -> Any:
+    """Do the steps; the result is that of a return step, or says who did them."""
+    result: dict[str, Any] = {"attempt": ctx.attempt, "worker_id": ctx.worker_id,
+                              "pid": os.getpid()}
+    for step in steps:
+        if ctx.attempt > step.get("until_attempt", ctx.attempt):
+            continue
+        match step:
+            case {"return": value}:
+                return value
+            case {"return_bytes": size}:
+                return "x" * size
+            case {"return_unserialisable": True}:
+                return object()
+            case {"once": key}:
+                result["once"] = await _once(key, ctx)
+            case {"sleep": ms}:
+                await asyncio.sleep(ms / 1000)
+            case {"busy": ms}:
+                ctypes.PyDLL(None).usleep(int(ms * 1000))
+            case {"block": ms}:
+                time.sleep(ms / 1000)
+            case {"fail": kind}:
+                raise _FAILURES[kind](f"a failure of the kind {kind} was asked for")
+            case {"exit": code}:
+                os._exit(code)
+            case {"kill": True}:
+                os.kill(os.getpid(), signal.SIGKILL)
+            case _:
+                raise PermanentError(f"probe_task has no step {sorted(step)}")
+    return result
+
+
 async def _once(key: str, ctx: TaskContext) -> Any:
     """Who did the operation of this key."""
     known = settings.load()
-    transport = AsyncTransport(known.redis_url, known.key_prefix)
-    try:
+    async with AsyncTransport(known.redis_url, known.key_prefix).redis as client:
         return await idempotent_operation(
-            transport.redis, key, ONCE_TTL_S,
-            lambda: {"task_id": ctx.task_id, "attempt": ctx.attempt})
-    finally:
-        await transport.close()
+            client, key, ONCE_TTL_S, lambda: {"task_id": ctx.task_id, "attempt": ctx.attempt})
 
 
-def _value(step: dict[str, Any]) -> Any:
-    """What a return step returns; it ends the handler."""
-    if "return_bytes" in step:
-        return "x" * step["return_bytes"]
-    return object() if "return_unserialisable" in step else step["return"]
-
-
-async def _do(step: dict[str, Any]) -> None:
-    """Do one step that is not a return."""
-    match step:
-        case {"sleep": ms}:
-            await asyncio.sleep(ms / 1000)
-        case {"busy": ms}:
-            ctypes.PyDLL(None).usleep(int(ms * 1000))
-        case {"block": ms}:
-            time.sleep(ms / 1000)
-        case {"fail": kind}:
-            raise _FAILURES[kind](f"a failure of the kind {kind} was asked for")
-        case {"exit": code}:
-            os._exit(code)
-        case {"kill": True}:
-            os.kill(os.getpid(), signal.SIGKILL)
-        case _:
-            raise PermanentError(f"probe_task has no step {sorted(step)}")
-
-
-def _witness(ctx: TaskContext, payload: dict[str, Any], event: str,
-             outcome: str | None = None) -> None:
-    path = os.environ.get("DTQ_WITNESS")
-    if not path:
-        return
-    line = {"at_ns": time.monotonic_ns(), "event": event, "task_id": ctx.task_id,
-            "attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid(),
-            "label": str(payload.get("label", ""))}
-    if outcome is not None:
-        line["outcome"] = outcome
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        os.write(file, json.dumps(line).encode() + b"\n")
-    finally:
-        os.close(file)
+def _witness(ctx: TaskContext, payload: dict[str, Any], event: str, **ending: str) -> None:
+    """Append a line: unbuffered, so that it is one write."""
+    if path := os.environ.get("DTQ_WITNESS"):
+        line = {"at_ns": time.monotonic_ns(), "event": event, "task_id": ctx.task_id,
+                "attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid(),
+                "label": str(payload.get("label", "")), **ending}
+        with Path(path).open("ab", buffering=0) as file:
+            file.write(json.dumps(line).encode() + b"\n")

@@ -10,14 +10,12 @@ import asyncio
 import importlib
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import redis.asyncio
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis import exceptions
 
 from dtq_reference import settings
 from dtq_reference.calls import Outcome
@@ -30,7 +28,7 @@ log = logging.getLogger("dtq.handlers")
 
 Handler = Callable[[dict[str, Any], "TaskContext"], Any]
 
-RETRYABLE = (RetryableError, TimeoutError, RedisConnectionError, RedisTimeoutError)
+RETRYABLE = (RetryableError, TimeoutError, exceptions.ConnectionError, exceptions.TimeoutError)
 """Errors after which another attempt may succeed; every other exception is permanent."""
 
 
@@ -51,31 +49,32 @@ class TaskContext:
     idempotency_key: str = ""
 
 
-@dataclass(frozen=True)
-class Registered:
-    """A handler and whether it is awaited (async) or runs in a thread."""
-
-    function: Handler
-    is_async: bool
+class UnknownTaskType(Exception):
+    """No handler of this name is registered here: a permanent failure."""
 
 
-_registry: dict[str, Registered] = {}
-_modules: list[str] = []
+_registry: dict[str, Handler] = {}
+
+modules: list[str] = []
+"""The modules that were loaded: a child process loads the same."""
 
 
 def task(name: str) -> Callable[[Handler], Handler]:
-    """Register a function `fn(payload, ctx)` as the handler of task type `name`."""
+    """Register a function `fn(payload, ctx)` as the handler of task type `name`. An async one is
+    awaited, any other runs in a thread or a child process."""
 
     def register(function: Handler) -> Handler:
-        _registry[name] = Registered(function, inspect.iscoroutinefunction(function))
+        _registry[name] = function
         return function
 
     return register
 
 
-def find(name: str) -> Registered | None:
-    """The handler of a task type, or None."""
-    return _registry.get(name)
+def find(name: str) -> Handler:
+    """The handler of a task type. Raises `UnknownTaskType`."""
+    if name not in _registry:
+        raise UnknownTaskType(f"unknown_task_type:{name}")
+    return _registry[name]
 
 
 def names() -> frozenset[str]:
@@ -88,14 +87,10 @@ def load_modules(names: list[str]) -> None:
     for name in names:
         try:
             importlib.import_module(name)
-        except ImportError as error:
-            raise SettingsError(f"The task module {name!r} cannot be imported: {error}.") from error
-        _modules.append(name)
-
-
-def loaded_modules() -> list[str]:
-    """The modules that were loaded: a child process loads the same."""
-    return list(_modules)
+        except Exception as error:  # whatever a module does at its import
+            raise SettingsError(f"The task module {name!r} cannot be imported: "
+                                f"{type(error).__name__}: {error}.") from error
+        modules.append(name)
 
 
 # Operations that are done once --------------------------------------------------------------------
@@ -109,17 +104,18 @@ def idempotent_operation(client: Any, key: str, ttl_s: float, fn: Callable[[], A
     """
     name = Keys(settings.load().key_prefix).once_prefix + key
     ttl_ms = max(1, round(ttl_s * 1000))
-    if isinstance(client, redis.asyncio.Redis | redis.asyncio.RedisCluster):
-        return _awaited_operation(client, name, ttl_ms, fn)
     record = client.get(name)
+    if inspect.isawaitable(record):
+        return _awaited_operation(client, record, name, ttl_ms, fn)
     if record is None:
         done = encode_json(fn(), "the result")
         record = client.set(name, done, nx=True, get=True, px=ttl_ms) or done
     return msgspec.json.decode(record)
 
 
-async def _awaited_operation(client: Any, name: str, ttl_ms: int, fn: Callable[[], Any]) -> Any:
-    record = await client.get(name)
+async def _awaited_operation(client: Any, reading: Awaitable[bytes | None], name: str, ttl_ms: int,
+                             fn: Callable[[], Any]) -> Any:
+    record = await reading
     if record is None:
         value = fn()
         done = encode_json(await value if inspect.isawaitable(value) else value, "the result")
@@ -172,10 +168,9 @@ def completed(outcome: Outcome, state: str) -> None:
 
 async def _tell(hook: Hook, finished: Finished) -> None:
     try:
-        if inspect.iscoroutinefunction(hook):
-            await hook(finished)
-        else:
-            await asyncio.to_thread(hook, finished)
+        heard = await asyncio.to_thread(hook, finished)
+        if inspect.isawaitable(heard):
+            await heard
     except Exception:
         log.exception("the completion hook failed for task %s", finished.task_id)
 

@@ -4,20 +4,11 @@ that holds the lock is the leader. The leader also removes what dead workers lef
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
-from typing import TYPE_CHECKING
-
-from redis.exceptions import ResponseError
 
 from dtq_reference import calls
-from dtq_reference.transport import UNANSWERED, AsyncTransport
-
-if TYPE_CHECKING:
-    from dtq_reference.worker import Hands
-
-log = logging.getLogger("dtq.scheduler")
+from dtq_reference.hands import Hands
 
 JITTER = 0.1
 
@@ -27,7 +18,6 @@ class Scheduler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
         self._queues = [hands.queue]
         self._next_sweep = 0.0
 
@@ -35,28 +25,18 @@ class Scheduler:
         """Promote until the worker drains."""
         hands = self._hands
         while not hands.draining.is_set():
-            try:
-                reply = await self._promote()
-                if reply.leader and time.monotonic() >= self._next_sweep:
-                    await self._sweep()
-            except (*UNANSWERED, ResponseError) as error:
-                log.warning("promote: %s", error)
-                reply = None
-            if reply is None or not (reply.more and reply.promoted):
+            reply = calls.read_promote(await hands.transport.call_again(
+                calls.promote(hands.keys, hands.settings, hands.identity, self._queues)))
+            if reply.unknown_queue:
+                self._queues = await self._known_queues()
+            if reply.leader and time.monotonic() >= self._next_sweep:
+                self._next_sweep = time.monotonic() + 3 * hands.settings.heartbeat_interval_s
+                for queue in await self._known_queues():
+                    await hands.transport.call(calls.sweep(hands.keys, hands.settings, queue))
+            if not (reply.more and reply.promoted):
                 interval_s = hands.settings.scheduler_interval_s
                 await asyncio.sleep(interval_s * random.uniform(1 - JITTER, 1))
 
-    async def _promote(self) -> calls.PromoteReply:
-        hands = self._hands
-        call = calls.promote(hands.keys, hands.settings, hands.identity, self._queues)
-        reply = calls.read_promote(await self._transport.call(call))
-        if reply.unknown_queue:
-            names = await self._transport.redis.smembers(hands.keys.queues)
-            self._queues = sorted(name.decode() for name in names)
-        return reply
-
-    async def _sweep(self) -> None:
-        hands = self._hands
-        self._next_sweep = time.monotonic() + 3 * hands.settings.heartbeat_interval_s
-        for name in await self._transport.redis.smembers(hands.keys.queues):
-            await self._transport.call(calls.sweep(hands.keys, hands.settings, name.decode()))
+    async def _known_queues(self) -> list[str]:
+        names = await self._hands.transport.redis.smembers(self._hands.keys.queues)
+        return sorted(name.decode() for name in names)

@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections import Counter
-from typing import TYPE_CHECKING
-
-from redis.exceptions import ResponseError
 
 from dtq_reference import calls, handlers
 from dtq_reference.calls import Outcome
-from dtq_reference.transport import AsyncTransport
-
-if TYPE_CHECKING:
-    from dtq_reference.worker import Hands, Hold
-
-log = logging.getLogger("dtq.settler")
+from dtq_reference.hands import Hands, Hold, log
 
 
 class Settler:
@@ -25,7 +15,6 @@ class Settler:
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
         self._waiting: list[tuple[Hold, Outcome]] = []
         self._added = asyncio.Event()
 
@@ -37,22 +26,17 @@ class Settler:
     async def run(self) -> None:
         """Settle for ever."""
         while True:
-            await self._added.wait()
-            self._added.clear()
             while self._waiting:
                 await self._settle(list(self._waiting))
+            self._added.clear()
+            await self._added.wait()
 
     async def _settle(self, batch: list[tuple[Hold, Outcome]]) -> None:
         hands = self._hands
-        call = calls.settle(hands.keys, hands.settings, hands.identity, hands.queue,
-                            [outcome for _, outcome in batch])
-        try:
-            states = calls.read_settle(await self._transport.call_again(call))
-        except ResponseError as error:
-            log.warning("settle: %s; trying again", error)
-            await asyncio.sleep(0.1)
-            return
+        states = calls.read_settle(await hands.transport.call_again(
+            calls.settle(*hands.who, [outcome for _, outcome in batch])))
         del self._waiting[: len(batch)]
+        hands.ended.update(states)
         for (hold, outcome), state in zip(batch, states, strict=True):
             hands.drop(hold)
             hands.metrics.settled(hands.identity.worker_id, outcome, state,
@@ -61,11 +45,3 @@ class Settler:
             if state == "superseded":
                 log.warning("task %s: attempt %d was superseded, its outcome is dropped",
                             outcome.taken.task_id, outcome.taken.attempt)
-        self._count(Counter(states))
-
-    def _count(self, states: Counter[str]) -> None:
-        hands = self._hands
-        hands.processed += states["succeeded"]
-        hands.retried += states["retrying"]
-        hands.failed += states["failed"] + states["dead_lettered"] + states["cancelled"]
-        hands.superseded += states["superseded"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import time
@@ -25,10 +26,8 @@ def context(attempt: int = 1) -> TaskContext:
 
 
 def do(name: str, payload: dict[str, Any], attempt: int = 1) -> Any:
-    handler = handlers.find(name)
-    assert handler is not None
-    value = handler.function(payload, context(attempt))
-    return asyncio.run(value) if handler.is_async else value
+    value = handlers.find(name)(payload, context(attempt))
+    return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
 def probe(*steps: dict[str, Any], attempt: int = 1) -> Any:
@@ -47,8 +46,7 @@ def lines(witness: Path) -> list[dict[str, Any]]:
 
 
 def test_the_demonstration_tasks_of_the_contract_are_registered() -> None:
-    assert [name for name in NAMES if handlers.find(name) is None] == []
-    assert handlers.find("os.system") is None
+    assert handlers.names() >= set(NAMES)
 
 
 def test_echo_returns_its_payload_and_fibonacci_its_number() -> None:

@@ -6,22 +6,22 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
 import pytest
 from dtq_reference import handlers, signing
-from dtq_reference.calls import Outcome, Taken
+from dtq_reference.calls import Identity, Outcome, Taken
 from dtq_reference.errors import RetryableError
 from dtq_reference.executor import (
+    OVERDUE_EXIT_CODE,
     Executor,
-    Failure,
     ResultNotJson,
     bounded_result,
-    failure_of,
+    failure,
     retry_delay_ms,
 )
 from dtq_reference.handlers import TaskContext, task
+from dtq_reference.hands import Hands, Hold
 from dtq_reference.settings import Settings
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -150,45 +150,51 @@ def taken(task_type: str, **fields: Any) -> Taken:
                     "idempotency_key": "", "signature": "", **fields})
 
 
-def execute(started: list[str], use: Callable[[Executor], Awaitable[Any]], *,
-            stuck: Callable[[], None] = lambda: None, **settings: Any) -> Any:
-    """What `use` makes of an executor."""
+def execute(started: list[str], use: Callable[[Executor, Hands], Awaitable[Any]],
+            **settings: Any) -> Any:
+    """What `use` makes of an executor and of the hands that it works for."""
     async def run() -> Any:
+        hands = Hands(Settings(**settings), Identity("w", "0"), "default")
         try:
-            return await use(Executor(Settings(**settings), "w", freed=lambda: None, stuck=stuck))
+            return await use(Executor(hands), hands)
         finally:
             started.append("the end")
     return asyncio.run(run())
 
 
-async def cancelled(executor: Executor, task: Taken, started: list[str]) -> Outcome:
+def cancelled(started: list[str], task: Taken) -> Outcome:
     """The outcome of an attempt that is asked to end twice, once it has started."""
-    execution = asyncio.ensure_future(executor.execute(task))
-    while not started:
-        await asyncio.sleep(0)
-    executor.cancel(task)
-    executor.cancel(task)
-    return await execution
+    async def use(executor: Executor, _: Hands) -> Any:
+        hold = Hold(task, 0)
+        execution = asyncio.ensure_future(executor.execute(hold))
+        while not started:
+            await asyncio.sleep(0)
+        hold.cancel()
+        hold.cancel()
+        return await execution
+
+    outcome = execute(started, use)
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 def test_a_cancelled_handler_ends_its_attempt_for_good(started: list[str]) -> None:
-    outcome = execute(started, lambda executor: cancelled(executor, taken("sleeps"), started))
+    outcome = cancelled(started, taken("sleeps"))
     assert (outcome.error_class, outcome.retryable) == ("Cancelled", False)
 
 
 def test_a_handler_that_clears_up_and_returns_has_succeeded(started: list[str]) -> None:
-    outcome = execute(started, lambda executor: cancelled(executor, taken("swallows"), started))
+    outcome = cancelled(started, taken("swallows"))
     assert (outcome.error_class, outcome.result) == (None, b'"all the same"')
 
 
 def test_a_handler_that_breaks_when_it_is_cancelled_has_failed(started: list[str]) -> None:
-    outcome = execute(started, lambda executor: cancelled(executor, taken("breaks"), started))
+    outcome = cancelled(started, taken("breaks"))
     assert outcome.error_class == "KeyError"
 
 
 def test_a_handler_is_cancelled_once_on_request_and_once_at_its_limit(started: list[str]) -> None:
-    task_taken = taken("deaf", timeout_ms=100)
-    outcome = execute(started, lambda executor: cancelled(executor, task_taken, started))
+    outcome = cancelled(started, taken("deaf", timeout_ms=100))
     assert outcome.error_class == "TimeoutError"
     assert started[:3] == ["deaf", "not heard", "not heard"]
 
@@ -202,59 +208,73 @@ def test_a_handler_in_a_thread_runs_out(started: list[str]) -> None:
         go.wait()
         return "done"
 
-    async def use(executor: Executor) -> Outcome:
-        asyncio.get_running_loop().call_later(0.05, go.set)
-        return await cancelled(executor, taken("threaded"), started)
-
-    assert execute(started, use).result == b'"done"'
+    timer = threading.Timer(0.05, go.set)
+    timer.start()
+    assert cancelled(started, taken("threaded")).result == b'"done"'
 
 
-def test_a_cancellation_of_what_is_not_here_does_nothing(started: list[str]) -> None:
-    async def use(executor: Executor) -> None:
-        executor.cancel(taken("sleeps"))
-    execute(started, use)
+def test_a_handler_that_is_cancelled_before_it_has_begun_ends_its_attempt(
+        started: list[str]) -> None:
+    async def use(executor: Executor, _: Hands) -> Outcome:
+        hold = Hold(taken("sleeps"), 0)
+        execution = asyncio.ensure_future(executor.execute(hold))
+        while hold.awaited is None:
+            await asyncio.sleep(0)
+        hold.cancel()
+        return await execution
+
+    assert execute(started, use).error_class == "Cancelled"
+
+
+def test_a_cancellation_of_what_is_not_begun_does_nothing() -> None:
+    Hold(taken("sleeps"), 0).cancel()
 
 
 def test_a_worker_is_stuck_when_every_slot_is_overdue_for_a_visibility_timeout(
         started: list[str]) -> None:
-    is_stuck = asyncio.Event()
-
-    async def use(executor: Executor) -> None:
+    async def use(executor: Executor, hands: Hands) -> int:
         for number in (1, 2):
-            assert not executor.all_overdue
-            await executor.execute(taken("deaf", timeout_ms=1, entry_id=f"{number}-0"))
-        assert executor.all_overdue
-        await asyncio.wait_for(is_stuck.wait(), 30)
+            assert not hands.all_overdue
+            await executor.execute(Hold(taken("deaf", timeout_ms=1, entry_id=f"{number}-0"), 0))
+        assert hands.all_overdue
+        await asyncio.wait_for(hands.draining.wait(), 30)
+        return hands.exit_code
 
-    execute(started, use, stuck=is_stuck.set, worker_concurrency=2, visibility_timeout_s=0.1)
+    assert execute(started, use, worker_concurrency=2,
+                   visibility_timeout_s=0.1) == OVERDUE_EXIT_CODE
 
 
 def test_a_slot_that_is_freed_in_time_begins_the_count_anew(started: list[str]) -> None:
     go = threading.Event()
-    stuck: list[bool] = []
 
     @task("threaded")
     def threaded(payload: dict[str, Any], ctx: TaskContext) -> None:
         go.wait()
 
-    async def use(executor: Executor) -> None:
-        await executor.execute(taken("threaded", timeout_ms=1))
-        assert executor.all_overdue
+    async def use(executor: Executor, hands: Hands) -> bool:
+        await executor.execute(Hold(taken("threaded", timeout_ms=1), 0))
+        assert hands.all_overdue
         go.set()
-        while executor.overdue:
+        while hands.overdue:
             await asyncio.sleep(0)
-        await asyncio.sleep(0.2)  # an alarm that still stood would go off
+        await executor.execute(Hold(taken("deaf", timeout_ms=1), 0))
+        assert hands.all_overdue
+        await asyncio.sleep(0.2)  # the first alarm has gone off, the second is far away
+        return hands.draining.is_set()
 
-    execute(started, use, stuck=lambda: stuck.append(True), worker_concurrency=1,
-            visibility_timeout_s=0.1)
-    assert stuck == []
+    assert not execute(started, use, worker_concurrency=1, visibility_timeout_s=0.25)
+
+
+def failed(error: Exception) -> tuple[str | None, str, bool]:
+    outcome = failure(taken("t"), error)
+    return outcome.error_class, outcome.error_message, outcome.retryable
 
 
 @pytest.mark.parametrize(("words", "recorded"), [
     ("a\nb \u2028 c", "a b c"), ("\x1b[31m\0", "\\x1b[31m\\x00"), ("\ud800", "\\ud800"),
     ("x" * 1000, "x" * 500)])
 def test_what_an_error_says_is_one_short_clean_line(words: str, recorded: str) -> None:
-    assert failure_of(ValueError(words)) == Failure("ValueError", recorded, False)
+    assert failed(ValueError(words)) == ("ValueError", recorded, False)
 
 
 def test_an_error_that_cannot_say_what_it_is_is_one_all_the_same() -> None:
@@ -262,7 +282,7 @@ def test_an_error_that_cannot_say_what_it_is_is_one_all_the_same() -> None:
         def __str__(self) -> str:
             raise KeyError
 
-    assert failure_of(Mute()) == Failure("Mute", "its words cannot be had: KeyError", True)
+    assert failed(Mute()) == ("Mute", "its words cannot be had: KeyError", True)
 
 
 def test_with_a_key_only_what_was_signed_is_started(started: list[str]) -> None:
@@ -272,6 +292,10 @@ def test_with_a_key_only_what_was_signed_is_started(started: list[str]) -> None:
     for task_taken, error_class in ((good, "TimeoutError"), (forged, "BadSignature"),
                                     (taken("swallows"), "BadSignature")):
         started.clear()
-        outcome = execute(started, partial(Executor.execute, taken=task_taken), signing_key="k")
+
+        async def use(executor: Executor, _: Hands, task_taken: Taken = task_taken) -> Outcome:
+            return await executor.execute(Hold(task_taken, 0))
+
+        outcome = execute(started, use, signing_key="k")
         assert outcome.error_class == error_class
         assert ("swallows" in started) == outcome.retryable == (task_taken is good)

@@ -22,7 +22,7 @@ from tests.reference.engine import Engine
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "_registry", {})
-    monkeypatch.setattr(handlers, "_modules", [])
+    monkeypatch.setattr(handlers, "modules", [])
     monkeypatch.setattr(handlers, "_hooks", [])
 
 
@@ -33,13 +33,15 @@ def test_a_function_is_found_by_the_name_it_was_registered_under() -> None:
     @task("called")
     def called(payload: dict[str, Any], ctx: TaskContext) -> None: ...
 
-    assert handlers.find("awaited") == handlers.Registered(awaited, True)
-    assert handlers.find("called") == handlers.Registered(called, False)
+    assert handlers.find("awaited") is awaited
+    assert handlers.find("called") is called
+    assert handlers.names() == {"awaited", "called"}
 
 
 @pytest.mark.parametrize("name", ["", "nobody", "os.system", "__import__", "find"])
 def test_a_name_that_nobody_registered_is_nothing(name: str) -> None:
-    assert handlers.find(name) is None
+    with pytest.raises(handlers.UnknownTaskType, match=f"unknown_task_type:{name}"):
+        handlers.find(name)
 
 
 def test_a_module_that_cannot_be_imported_is_named() -> None:
@@ -49,7 +51,7 @@ def test_a_module_that_cannot_be_imported_is_named() -> None:
 
 def test_the_modules_that_were_loaded_are_known() -> None:
     handlers.load_modules(["json", "dtq_reference.states"])
-    assert handlers.loaded_modules() == ["json", "dtq_reference.states"]
+    assert handlers.modules == ["json", "dtq_reference.states"]
 
 
 @pytest.mark.parametrize(("error", "is_retryable"), [

@@ -17,44 +17,49 @@ import psutil
 import pytest
 from dtq_conformance.waiting import wait_for
 from dtq_reference import handlers
-from dtq_reference.executor import Failure
-from dtq_reference.handlers import TaskContext
+from dtq_reference.calls import Taken
+from dtq_reference.executor import call_handler
 from dtq_reference.process_pool import ProcessPool, WorkerLost
 from dtq_reference.settings import Settings
 
 LIMIT_S = 30.0
-CONTEXT = TaskContext("a" * 32, 3, "w", "default", 0.0, "k")
 
 WORKER = """
-import asyncio, sys
+import sys, threading
 from dtq_reference import handlers, process_pool, settings
-from tests.reference.test_process_pool import CONTEXT
+from dtq_reference.executor import call_handler
+from tests.reference.test_process_pool import taken
 handlers.load_modules(["dtq_reference.demo_tasks"])
-async def work():
-    pool = process_pool.ProcessPool(settings.Settings())
-    for steps in sys.argv[1:]:
-        await pool.run("sync_probe_task", steps.encode(), CONTEXT, limit_s=60)
-        print("done", flush=True)
-    await asyncio.Event().wait()
-asyncio.run(work())
+pool = process_pool.ProcessPool(settings.Settings())
+for steps in sys.argv[1:]:
+    pool.run(60, call_handler, taken("sync_probe_task", steps.encode()), "w", 100)
+threading.Event().wait()
 """
 
 
 @pytest.fixture(autouse=True)
 def modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_modules", ["dtq_reference.demo_tasks",
-                                               "tests.reference.odd_handlers"])
+    monkeypatch.setattr(handlers, "modules", ["dtq_reference.demo_tasks",
+                                              "tests.reference.odd_handlers"])
+
+
+def taken(task_type: str, payload: bytes) -> Taken:
+    return Taken(level=1, entry_id="1-0", attempt=3, task_id="a" * 32, task_type=task_type,
+                 payload=payload, max_attempts=5, timeout_ms=60_000, queue="default", alone=False,
+                 created_at=0, idempotency_key="k")
 
 
 def with_pool(use: Callable[[ProcessPool], Awaitable[None]]) -> None:
-    """Use a pool of this process, with small results."""
-    asyncio.run(use(ProcessPool(Settings(result_max_bytes=100))))  # type: ignore[arg-type]
+    """Use a pool of this process."""
+    asyncio.run(use(ProcessPool(Settings())))  # type: ignore[arg-type]
 
 
 async def run(pool: ProcessPool, task_type: str, payload: dict[str, Any], *,
               limit_s: float = LIMIT_S) -> Any:
-    answer = await pool.run(task_type, json.dumps(payload).encode(), CONTEXT, limit_s=limit_s)
-    return answer if isinstance(answer, Failure) else json.loads(answer)
+    """The result of an attempt, or its failed outcome. Small results."""
+    outcome = await asyncio.to_thread(
+        pool.run, limit_s, call_handler, taken(task_type, json.dumps(payload).encode()), "w", 100)
+    return outcome if outcome.error_class else json.loads(outcome.result)
 
 
 async def probe(pool: ProcessPool, *steps: dict[str, Any], limit_s: float = LIMIT_S) -> Any:
@@ -124,7 +129,7 @@ def test_an_idle_child_that_died_costs_no_attempt() -> None:
     async def use(pool: ProcessPool) -> None:
         first = (await probe(pool))["pid"]
         os.kill(first, signal.SIGKILL)
-        while not pool._idle[0].reader.at_eof():  # the loop has heard of it
+        while not pool._idle[0].connection.poll():  # its end is to be heard
             await asyncio.sleep(0)
         assert (await probe(pool))["pid"] != first
     with_pool(use)
@@ -152,7 +157,7 @@ def test_without_room_for_a_process_the_attempt_may_be_tried_again(
 
 def test_a_child_that_cannot_load_the_modules_is_a_lost_one(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "_modules", ["no_such_module"])
+    monkeypatch.setattr(handlers, "modules", ["no_such_module"])
 
     async def use(pool: ProcessPool) -> None:
         with pytest.raises(WorkerLost):

@@ -15,7 +15,7 @@ from dtq_conformance.broker import free_port
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference.errors import BrokerUnreachable, DtqError
-from dtq_reference.worker import OVERDUE_EXIT_CODE
+from dtq_reference.executor import OVERDUE_EXIT_CODE
 
 from tests.reference.engine import GROUP, Engine
 from tests.reference.processes import (

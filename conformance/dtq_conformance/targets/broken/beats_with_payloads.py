@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtq_reference.worker import Hands
+from dtq_reference.hands import Hands
 
 from dtq_conformance.targets.defect import Defect
 
@@ -10,9 +10,9 @@ from dtq_conformance.targets.defect import Defect
 def _put_in() -> None:
     about = Hands.about
 
-    def about_and_payloads(self: Hands, status: str) -> dict[str, str | int]:
+    def about_and_payloads(self: Hands) -> dict[str, str | int]:
         payloads = b"".join(hold.taken.payload for hold in self.holds.values())
-        return {**about(self, status), "in_hand": payloads.decode()}
+        return {**about(self), "in_hand": payloads.decode()}
 
     Hands.about = about_and_payloads  # type: ignore[method-assign]
 

@@ -16,6 +16,12 @@ from dtq_conformance.targets.defect import Defect
 THREADS = 100
 
 
+class Forgetful(set[Any]):
+    """Holds nothing of what it is given."""
+
+    def add(self, _: Any) -> None: ...
+
+
 def _put_in() -> None:
     def probe_in_a_thread(payload: dict[str, Any], ctx: TaskContext) -> Any:
         return asyncio.run(probe_task(payload, ctx))
@@ -26,9 +32,9 @@ def _put_in() -> None:
     def with_many_threads(self: Executor, *arguments: Any, **options: Any) -> None:
         begin(self, *arguments, **options)
         self._threads = ThreadPoolExecutor(THREADS)
+        self._hands.overdue = Forgetful()
 
     Executor.__init__ = with_many_threads  # type: ignore[method-assign]
-    Executor.overdue = 0  # type: ignore[assignment]
 
 
 DEFECT = Defect(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dtq_reference.worker import Worker
+from dtq_reference.hands import Hands
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
-    register = Worker.register
+    register = Hands.register
 
-    async def register_once(self: Worker, *, again: bool) -> str:
+    async def register_once(self: Hands, *, again: bool) -> str:
         return "absent" if again else await register(self, again=False)
 
-    Worker.register = register_once  # type: ignore[method-assign]
+    Hands.register = register_once  # type: ignore[method-assign]
 
 
 DEFECT = Defect(

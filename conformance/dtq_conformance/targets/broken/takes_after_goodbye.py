@@ -18,8 +18,8 @@ def _put_in() -> None:
     async def stop_and_take(self: Worker, duties: list[Any]) -> None:
         await stop(self, duties)
         hands = self.hands
-        late = calls.take(hands.keys, hands.settings, hands.identity, hands.queue, in_hand=[],
-                          room=hands.settings.worker_concurrency, reap=False)
+        late = calls.take(*hands.who, in_hand=[], room=hands.settings.worker_concurrency,
+                          reap=False)
         await self._try(late, limit_s=1)
 
     Worker._stop = stop_and_take  # type: ignore[method-assign]
