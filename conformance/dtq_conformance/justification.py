@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, holder, ms
-from dtq_conformance.history import Execution, History, Spell
+from dtq_conformance.history import Execution, History, Life, Spell
 
 Cause = Literal["failed", "died", "let_go", "stopped", "cut", "reply_lost", "broker_away",
                 "past_its_limit", "stall", "nothing"]
@@ -199,3 +199,31 @@ def _past_its_limit(history: History, execution: Execution, until_ns: int) -> Be
     return Befell("past_its_limit", limit_ns,
                   f"the handler before, {holder(execution)}, ran past its time limit of "
                   f"{ms(limit_ms * MS)}, having started {at(history, execution.start_ns)}")
+
+
+def may_be_lost_unseen(history: History, from_ns: int, until_ns: int) -> bool:
+    """Whether anything befell any worker in a span, or a little before, that may cost an attempt
+    of which nobody saw who had it."""
+    return any(_is_lost(history, life, from_ns, until_ns) for life in history.lives) or any(
+        spell.from_ns < until_ns and (spell.to_ns or until_ns) > from_ns
+        and _takes_leases(history, spell.effect,
+                          min(spell.to_ns or until_ns, until_ns) - spell.from_ns)
+        for spell in history.spells)
+
+
+def _is_lost(history: History, life: Life, from_ns: int, until_ns: int) -> bool:
+    """Whether a worker died in that time, or a little before. One that was asked to stop, and did
+    so in good order, has given back what it had not started."""
+    if life.role != "worker" or life.exit_ns is None:
+        return False
+    in_order = life.exit_code == 0 and not any(
+        e.end_ns is None and evidence.life(history, e) == life
+        for executions in history.executions.values() for e in executions)
+    lease_ns = history.header.timing.lease_ms * MS
+    return not in_order and from_ns - lease_ns <= life.exit_ns <= until_ns
+
+
+def _takes_leases(history: History, effect: str, lasted_ns: int) -> bool:
+    if effect == "broker_away":
+        return True
+    return effect in ("stopped", "cut") and lasted_ns > patience_ns(history)

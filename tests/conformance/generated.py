@@ -16,7 +16,7 @@ from dtq_conformance.snapshot import Read, summarise
 from dtq_conformance.target import TERMINAL, Submission
 
 from tests.conformance.histories import BEGAN_NS, TIMING, header
-from tests.conformance.simulated_trouble import TroubledSimulation
+from tests.conformance.simulated_administration import AdministeredSimulation
 from tests.conformance.simulation import MS, Simulation, Task
 
 STEPS: tuple[list[dict[str, Any]], ...] = (
@@ -39,7 +39,7 @@ def _task(drawn: random.Random, number: int) -> Task:
 
 def history_of(seed: int) -> History:
     """The history of this seed: the same whenever it is asked for, and a good one."""
-    simulation = TroubledSimulation(seed)
+    simulation = AdministeredSimulation(seed)
     drawn = simulation.random
     concurrency = drawn.choice((1, 1, 2, 3))
     for _ in range(drawn.choice((1, 2))):
@@ -53,6 +53,7 @@ def history_of(seed: int) -> History:
                              ("stop", "stop", "cut", "stop"))):
         simulation.after(simulation.some(35, span_ms + 600), getattr(simulation, what))
     simulation.plan_trouble(span_ms)
+    simulation.plan_administration(span_ms)
     instants = random.Random(f"snapshots {seed}")
     for _ in range(instants.randrange(1, 8)):
         simulation.after(instants.uniform(1, span_ms + 1200) * MS,
@@ -73,7 +74,8 @@ def history_of(seed: int) -> History:
                    tuple(simulation.records))
 
 
-CLAIMS = ["delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown"]
+CLAIMS = ["delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown",
+          "idempotency", "cancel", "ttl", "pause"]
 
 
 def _take_snapshot(simulation: Simulation) -> None:
@@ -82,7 +84,8 @@ def _take_snapshot(simulation: Simulation) -> None:
     scheduled = [task for task in tasks if task.status in ("pending", "retrying")]
     holders = [task.holder.worker for task in tasks if task.holder is not None]
     simulation.records.append(summarise(Read(
-        tasks=[(task.task_id, task.status, "default", str(task.request["priority"]), False)
+        tasks=[(task.task_id, task.status, "default", str(task.request["priority"]),
+                task.is_discarded)
                for task in tasks],
         entries=[("default", str(task.request["priority"]), task.task_id)
                  for task in tasks if task.status in ("queued", "running")],
@@ -101,12 +104,17 @@ def _keys_at_rest(simulation: Simulation) -> KeysAtRest:
              _keys("tasks:recent", "zset", 1), _keys("workers", "set", 1),
              _keys("worker:<worker_id>", "hash", len(simulation.workers), expires=True)]
     for status in sorted({task.status for task in simulation.tasks}):
-        ids = [task.task_id for task in simulation.tasks if task.status == status]
-        is_dead = status == "dead_lettered"
-        found.append(_keys(TASK, "hash", len(ids), expires=not is_dead, state=status,
-                           has_letter=is_dead, task_ids=ids[:5]))
-        found.append(_keys(LETTERS, "stream", 1, members=len(ids)) if is_dead else
-                     _keys("result:<task_id>", "string", len(ids), expires=True, task_ids=ids[:5]))
+        tasks = [task for task in simulation.tasks if task.status == status]
+        for has_letter in (True, False):
+            ids = [task.task_id for task in tasks if bool(task.letter) == has_letter]
+            if ids:
+                found.append(_keys(TASK, "hash", len(ids), expires=not has_letter, state=status,
+                                   has_letter=has_letter, task_ids=ids[:5]))
+            if ids and has_letter:
+                found.append(_keys(LETTERS, "stream", 1, members=len(ids)))
+            elif ids and status == "succeeded":
+                found.append(_keys("result:<task_id>", "string", len(ids), expires=True,
+                                   task_ids=ids[:5]))
     return KeysAtRest(at_ns=BEGAN_NS + simulation.now, groups=found)
 
 

@@ -39,6 +39,9 @@ class Task:
     result: Any = None
     error_class: str | None = None
     letter: dict[str, Any] | None = None
+    accepted_ns: int = 0
+    is_called_off: bool = False
+    is_discarded: bool = False
 
     @property
     def task_id(self) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from dtq_conformance import lives
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.history import History, Record
 from dtq_conformance.operation import Operation
@@ -42,7 +43,7 @@ that are longer than any here."""
 
 @lru_cache(KEPT)
 def good(seed: int) -> History:
-    return history_of(seed)
+    return lives.apart(history_of(seed))
 
 
 def verdicts(history: History) -> dict[str, tuple[str, int]]:
@@ -54,7 +55,7 @@ def verdicts(history: History) -> dict[str, tuple[str, int]]:
 def test_no_good_history_is_accused_and_every_clause_is_judged() -> None:
     accused, judged = [], set()
     for seed in range(GOOD):
-        history = history_of(seed)
+        history = lives.apart(history_of(seed))
         for name, check in CHECKERS.items():
             for verdict in check(history):
                 accused += [f"seed {seed}: {name}: {finding.sentence}"
@@ -77,7 +78,7 @@ def test_every_checker_has_three_kinds_of_fault() -> None:
 def test_every_seeded_fault_is_found(checker: str, clause: str, fault: Seed) -> None:
     missed, found = [], 0
     for seed in range(GOOD):
-        history = good(seed) if seed < KEPT else history_of(seed)
+        history = good(seed) if seed < KEPT else lives.apart(history_of(seed))
         records = fault(history, random.Random(seed))
         if records is None:
             continue

@@ -9,9 +9,9 @@ process was given without hearing of it does not stay in its hands.
 from __future__ import annotations
 
 from dtq_conformance import evidence
-from dtq_conformance.evidence import MS, at, holder, ms
-from dtq_conformance.history import Execution, Fault, History, Life
-from dtq_conformance.justification import befell, patience_ns
+from dtq_conformance.evidence import at, holder, ms
+from dtq_conformance.history import Execution, Fault, History
+from dtq_conformance.justification import befell, may_be_lost_unseen, patience_ns
 from dtq_conformance.verdict import Ledger, Verdict
 
 GIVEN_AGAIN, AFTER_GOODBYE, UNSEEN, LEASED = "DLV-25", "DLV-27", "DLV-29", "DLV-31"
@@ -73,11 +73,7 @@ def _was_lost_unseen(history: History, ledger: Ledger, task_id: str, attempt: in
                      until_ns: int) -> None:
     """Nobody saw who had the attempt: anything that befell any worker meanwhile explains it."""
     goodbyes = [ns for ns in _stops_in_order(history) if from_ns <= ns <= until_ns]
-    if any(_is_lost(history, life, from_ns, until_ns) for life in history.lives) or any(
-            spell.from_ns < until_ns and (spell.to_ns or until_ns) > from_ns
-            and _takes_leases(history, spell.effect,
-                              min(spell.to_ns or until_ns, until_ns) - spell.from_ns)
-            for spell in history.spells):
+    if may_be_lost_unseen(history, from_ns, until_ns):
         return
     clause = AFTER_GOODBYE if goodbyes else GIVEN_AGAIN
     what = (f"Attempt {attempt} of task {task_id} was spent by "
@@ -92,24 +88,6 @@ def _was_lost_unseen(history: History, ledger: Ledger, task_id: str, attempt: in
     ledger.violated(clause, task_id, f"{what}, although no worker was lost that could have held "
                     "it.", attempt=attempt, from_ns=from_ns, until_ns=until_ns,
                     executions=[evidence.data(e) for e in history.executions.get(task_id, [])])
-
-
-def _is_lost(history: History, life: Life, from_ns: int, until_ns: int) -> bool:
-    """Whether a worker died in that time, or a little before. One that was asked to stop, and did
-    so in good order, has given back what it had not started."""
-    if life.role != "worker" or life.exit_ns is None:
-        return False
-    in_order = life.exit_code == 0 and not any(
-        e.end_ns is None and evidence.life(history, e) == life
-        for executions in history.executions.values() for e in executions)
-    lease_ns = history.header.timing.lease_ms * MS
-    return not in_order and from_ns - lease_ns <= life.exit_ns <= until_ns
-
-
-def _takes_leases(history: History, effect: str, lasted_ns: int) -> bool:
-    if effect == "broker_away":
-        return True
-    return effect in ("stopped", "cut") and lasted_ns > patience_ns(history)
 
 
 def _lost_its_holder(history: History, ledger: Ledger, last: Execution, seen_ns: int) -> None:

@@ -65,11 +65,13 @@ def _is_over(history: History, ledger: Ledger, cancel: Operation) -> None:
 
 def _begins_no_attempt(history: History, ledger: Ledger, cancel: Operation) -> None:
     """A start after the answer is another attempt if one had started before the question: what
-    had been taken already may start a little later."""
+    had been taken already may start a little later, the next one too if that one was over."""
     task_id = cancel.task_id or ""
     story = f"Task {task_id} was asked to be cancelled {at(history, cancel.answered_ns)}"
     before = [e for e in history.executions.get(task_id, []) if e.start_ns < cancel.asked_ns]
-    known = max((e.attempt for e in before), default=None)
+    last = max(before, key=lambda e: e.attempt, default=None)
+    known = None if last is None else last.attempt + (
+        evidence.over_ns(history, last) < cancel.answered_ns)
     if known is not None:
         ledger.judged("CANCEL-05")
         for execution in _started_after(history, task_id, cancel.answered_ns):

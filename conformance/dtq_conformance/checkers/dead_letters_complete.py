@@ -122,7 +122,7 @@ def _was_put_away(history: History, look: Operation) -> bool:
     dead_ns = min(each.asked_ns for each in history.looks[task_id]
                   if each.answer.get("status") == "dead_lettered")
     signs_of_life = [each.asked_ns for each in history.looks[task_id]]
-    signs_of_life += [asked.asked_ns for asked in history.submissions.get(task_id, [])]
+    signs_of_life += [asked.asked_ns for asked in history.submissions.get(task_id, [])[:1]]
     signs_of_life += [execution.end_ns or execution.start_ns
                       for execution in history.executions.get(task_id, [])]
     alive_ns = max((each for each in signs_of_life if each < dead_ns), default=0)

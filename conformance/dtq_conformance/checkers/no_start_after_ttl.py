@@ -78,11 +78,14 @@ def _is_not_interrupted(history: History, ledger: Ledger, task_id: str, accepted
     """An attempt that began in time and ended well later leaves the task succeeded."""
     look = evidence.last_look(history, task_id)
     over_ns = accepted.answered_ns + ttl_ms * MS
+    expired_ns = min((each.asked_ns for each in history.looks.get(task_id, [])
+                      if each.answer.get("status") == "expired"), default=0)
     for execution in history.executions.get(task_id, []):
         if not (execution.start_ns < accepted.asked_ns + ttl_ms * MS
                 and (execution.end_ns or 0) > over_ns):
             continue
-        if befell(history, execution, execution.end_ns or 0) is not None or any(
+        unsettled_ns = max(execution.end_ns or 0, expired_ns)
+        if befell(history, execution, unsettled_ns) is not None or any(
                 o.name == "cancel" and o.task_id == task_id for o in history.operations):
             continue  # something else may have ended it, or let it expire on its redelivery
         ledger.judged("TTL-03")

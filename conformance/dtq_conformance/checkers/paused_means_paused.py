@@ -10,6 +10,7 @@ from __future__ import annotations
 from dtq_conformance import evidence
 from dtq_conformance.evidence import MS, at, holder
 from dtq_conformance.history import Execution, History
+from dtq_conformance.justification import befell
 from dtq_conformance.verdict import Ledger, Verdict
 
 PROMISES = {
@@ -80,7 +81,7 @@ def _runs_on(history: History, ledger: Ledger, execution: Execution, from_ns: in
         return
     looks = [look for look in history.looks.get(execution.task_id, [])
              if execution.end_ns < look.asked_ns and look.answered_ns < to_ns]
-    if not looks:
+    if not looks or befell(history, execution, looks[-1].asked_ns) is not None:
         return
     ledger.judged("PAUSE-02")
     late_ns = looks[-1].asked_ns - execution.end_ns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dtq_conformance import evidence
 from dtq_conformance.evidence import at, holder
 from dtq_conformance.history import History
+from dtq_conformance.justification import may_be_lost_unseen
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
 
@@ -57,8 +58,10 @@ def _begins_anew(history: History, ledger: Ledger, requeue: Operation) -> None:
     executions = history.executions.get(begun or "", [])
     if begun is None or not executions:
         return
-    ledger.judged("DLQ-06")
     first = executions[0]
+    if first.attempt != 1 and may_be_lost_unseen(history, requeue.asked_ns, first.start_ns):
+        return  # attempt 1 may have been taken by a worker that was lost before it began
+    ledger.judged("DLQ-06")
     if first.attempt != 1:
         ledger.violated("DLQ-06", begun, f"Task {begun} was requeued "
                         f"{at(history, requeue.answered_ns)}, and was started with "

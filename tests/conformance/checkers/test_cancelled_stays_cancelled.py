@@ -62,3 +62,13 @@ def test_a_purge_cancels_what_waits_and_leaves_what_runs() -> None:
     runs = [submit(), born(1), ran(20, 90), purge]
     assert says(check, *runs, look()) == {"CANCEL-09": "holds 1"}
     assert says(check, *runs, ENDED) == {"CANCEL-09": "violated 1"}
+
+
+def test_an_attempt_that_was_taken_before_the_request_may_start_after_it() -> None:
+    """Attempt 1 had failed already, so that its retry may have been in a worker's hands."""
+    request = asked("cancel", T, at=50, said="requested")
+    failed = [submit(), ran(20, 30, outcome="failed"), request]
+    second, third = ran(55, 60, attempt=2), ran(65, 70, attempt=3)
+    assert says(check, *failed, second, look(attempt=2))["CANCEL-06"] == "holds 1"
+    assert says(check, *failed, second, look(attempt=2))["CANCEL-05"] == "holds 1"
+    assert says(check, *failed, second, third, look(attempt=3))["CANCEL-05"] == "violated 1"

@@ -53,6 +53,8 @@ def test_a_purge_may_have_come_after_a_death_that_was_seen_later() -> None:
                     letters()).get("DLQ-01")
 
     assert (purged(25), purged(40), purged(70)) == ("violated 1", None, None)
+    again = [asked("purge_dead_letters", at=40), submit(steps=[{"fail": "permanent"}], at=50)]
+    assert "DLQ-01" not in says(check, *FAILED, *again, dead(at=60), letters())
 
 
 def test_what_a_superseded_holder_does_later_is_no_sign_of_life() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance.checkers.paused_means_paused import check
 
-from tests.conformance.histories import asked, born, killed, look, ran, says, start, submit
+from tests.conformance.histories import asked, born, fault, killed, look, ran, says, start, submit
 
 PAUSE, RESUME = asked("pause", at=100), asked("resume", at=5000)
 
@@ -35,3 +35,10 @@ def test_what_was_in_hand_is_settled_in_the_pause() -> None:
 def test_a_pause_that_was_refused_is_none() -> None:
     refused = asked("pause", at=100, outcome="refused", code="X")
     assert says(check, refused, submit(at=200), ran(300, 400), RESUME) == {}
+
+
+def test_who_was_cut_off_cannot_settle_in_a_pause() -> None:
+    held = [submit(), born(1), ran(20, 200), asked("pause", at=50), look(status="running", at=2400),
+            asked("resume", at=2500), look()]
+    assert says(check, *held)["PAUSE-02"] == "violated 1"
+    assert "PAUSE-02" not in says(check, *held, fault("cut", 100, 2450, worker=1))

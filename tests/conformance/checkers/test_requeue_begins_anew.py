@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance.checkers.requeue_begins_anew import check
 
-from tests.conformance.histories import T, asked, born, dead, look, ran, says, submit
+from tests.conformance.histories import T, asked, born, dead, gone, look, ran, says, submit
 
 OLD = f"{T}~1"
 REQUEUED = [submit(OLD), born(1), dead(OLD, at=50), asked("requeue", OLD, at=100),
@@ -33,3 +33,10 @@ def test_what_was_discarded_is_not_requeued() -> None:
 def test_only_a_dead_letter_is_discarded() -> None:
     assert says(check, submit(), look(at=50), asked("discard", T, at=70), look())[
         "DLQ-08"] == "violated 1"
+
+
+def test_attempt_1_may_be_lost_before_it_began() -> None:
+    again = [asked("requeue", f"{T}~1", at=1000), submit(at=1000), born(1, 2)]
+    assert says(check, *again, ran(2300, 2310, attempt=2, by=2))["DLQ-06"] == "violated 1"
+    assert "DLQ-06" not in says(check, *again, ran(2300, 2310, attempt=2, by=2),
+                                gone(1, 1100, signal=9))
