@@ -53,8 +53,7 @@ def test_a_task_that_lost_its_holder_may_expire_when_it_is_redelivered() -> None
 
 
 def test_who_could_not_settle_in_time_may_find_its_task_expired() -> None:
-    """It ended well in the middle of being cut off, and the task was redelivered before it was back.
-    """
+    """It ended well while it was cut off, and the task was redelivered before it was back."""
     begun = [submit(ttl_ms=400), born(1), ran(100, 900), look(status="expired", at=2500, by=None)]
     assert says(check, *begun)["TTL-03"] == "violated 1"
     assert "TTL-03" not in says(check, *begun, fault("cut", 500, 2400, worker=1))
