@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import msgspec
 
@@ -36,8 +35,8 @@ def apart(history: History) -> History:
     records: list[Record] = []
     for record in history.records:
         if isinstance(record, Operation) and record.task_id in requeues:
-            first = {**history.submissions[record.task_id][0].request, "delay_ms": 0}
-            records += _operation(record, requeues[record.task_id], first, name)
+            records += _operation(record, requeues[record.task_id],
+                                  history.submissions[record.task_id], name)
         elif not isinstance(record, Witness):
             records.append(record)
     records += _witnesses(history.of(Witness), name)
@@ -58,16 +57,18 @@ def _took_place(history: History, operation: Operation) -> bool:
         for look in history.looks.get(operation.task_id or "", []))
 
 
-def _operation(operation: Operation, requeues: list[Operation], request: dict[str, Any],
+def _operation(operation: Operation, requeues: list[Operation], submissions: list[Operation],
                name: Name) -> Iterable[Operation]:
     """An operation under the name of its life. A requeue that took place is also the submission
-    of the life that it begins; a look at both lives at once shows nobody which it saw."""
+    of the life that it begins, answered as the task's own was; a look at both lives at once shows
+    nobody which it saw."""
     task_id = operation.task_id or ""
+    answer = next((each.answer for each in submissions if each.outcome == "ok"), {})
     if operation in requeues:
         yield msgspec.structs.replace(operation, task_id=name(task_id, operation.asked_ns - 1))
         yield msgspec.structs.replace(
-            operation, name="submit", task_id=name(task_id, operation.asked_ns), answer={},
-            request=request)
+            operation, name="submit", task_id=name(task_id, operation.asked_ns),
+            answer=answer, request={**submissions[0].request, "delay_ms": 0})
         return
     if operation.name == "look" and any(
             requeue.asked_ns < operation.answered_ns and operation.asked_ns < requeue.answered_ns

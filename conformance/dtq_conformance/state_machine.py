@@ -14,6 +14,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, precondition, rule
 
 from dtq_conformance.steps import (
+    DEAF,
     DYING,
     KEYED,
     MORTAL,
@@ -91,6 +92,12 @@ class TaskLife(RuleBasedStateMachine):
         """A new task with a time to live."""
         return self._submit(sort)
 
+    @precondition(lambda self: self.has_room and _claims("cancel")(self))
+    @rule(target=tasks, sort=st.sampled_from(list(DEAF)))
+    def submit_deaf(self, sort: str) -> int:
+        """A new task whose handler hears of no cancel."""
+        return self._submit(sort)
+
     @rule(task=tasks)
     def submit_again(self, task: int) -> None:
         """Any task, over or not."""
@@ -129,8 +136,9 @@ class TaskLife(RuleBasedStateMachine):
     @precondition(_claims("cancel"))
     @rule(task=tasks)
     def cancel(self, task: int) -> None:
-        """Any task, over or not; no attempt of it holds any more."""
-        self._holding.pop(task, None)
+        """Any task, over or not; no attempt of it holds any more, unless it is deaf: one does."""
+        if self._holding.pop(task, 0) and self._sorts[task] in DEAF:
+            self._holding[task] = 1
         self._steps.append(Cancel(task))
 
     @precondition(lambda self: not self._waited and _claims("cancel")(self))

@@ -64,7 +64,15 @@ MORTAL: dict[str, Sort] = {
                            ({"fail": "retryable", "until_attempt": 1},), {"ttl_ms": 50},
                            is_scheduled=True),
 }
-SORTS = PLAIN | DYING | KEYED | MORTAL
+DEAF: dict[str, Sort] = {
+    "deaf": Sort(f"whose first {HOLDS} attempts hold for {HOLD_MS} ms, whatever they are asked",
+                 ({"block": HOLD_MS, "until_attempt": HOLDS},), holds=HOLDS),
+    "deaf_failing": Sort(f"whose first attempt holds for {HOLD_MS} ms, whatever it is asked, and "
+                         "then fails", ({"block": HOLD_MS, "until_attempt": 1},
+                                        {"fail": "retryable", "until_attempt": 1}), holds=1,
+                         is_scheduled=True),
+}
+SORTS = PLAIN | DYING | KEYED | MORTAL | DEAF
 """The sorts by their name, of each kind the simplest first: shrinking goes that way."""
 
 

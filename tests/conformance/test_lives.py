@@ -33,6 +33,13 @@ def test_the_last_life_keeps_the_tasks_id_and_the_earlier_ones_are_numbered() ->
     assert found.accepted == [OLD, U, T] or set(found.accepted) == {OLD, T, U}
 
 
+def test_a_life_was_submitted_with_the_answer_that_its_task_was() -> None:
+    """A submission that is sent again in a later life is answered as the first time."""
+    found = told_apart(submit(answer={"task_id": T}), dead(at=50), asked("requeue", T, at=100),
+                       submit(at=200, answer={"task_id": T}), look())
+    assert [o.answer for o in found.submissions[T]] == [{"task_id": T}, {"task_id": T}]
+
+
 def test_an_execution_belongs_to_the_life_in_which_it_began() -> None:
     zombie = ran(20, 500, outcome="failed", by=1)
     found = told_apart(submit(), zombie, dead(at=50), asked("requeue", T, at=100),

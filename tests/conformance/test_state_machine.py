@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 from dtq_conformance.state_machine import MOST_DRAINS, MOST_TASKS, TaskLife
 from dtq_conformance.steps import (
+    DEAF,
     HOLDS,
     KEYED,
     MORTAL,
@@ -86,7 +87,8 @@ def test_what_is_not_claimed_is_not_drawn(claim: str, steps: tuple[type, ...]) -
     assert not [step for life in lives for step in life if isinstance(step, steps)]
 
 
-@pytest.mark.parametrize(("claim", "sorts"), [("idempotency", KEYED), ("ttl", MORTAL)])
+@pytest.mark.parametrize(("claim", "sorts"), [
+    ("idempotency", KEYED), ("ttl", MORTAL), ("cancel", DEAF)])
 def test_sorts_of_what_is_not_claimed_are_not_drawn(claim: str, sorts: dict[str, object]) -> None:
     lives = drawn(1, claims=EVERYTHING - {claim})
     assert not [step for life in lives for step in life
