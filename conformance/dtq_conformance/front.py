@@ -57,7 +57,7 @@ class Api:
         if content is not None:
             given.setdefault("Content-Type", "application/json")
         asked_ns = time.monotonic_ns()
-        status, answered, text, trouble = self._send(method, path, content, given)
+        status, answered, text, trouble = send(self.port, method, path, content, given)
         sent = {"headers": dict(headers or {}), "body": body if raw is None else None,
                 "bytes": len(content or b"")}
         exchange = Exchange(
@@ -74,20 +74,6 @@ class Api:
     def post(self, path: str, body: Any = None, *expects: Expected, **more: Any) -> Exchange:
         """Ask with POST."""
         return self.ask("POST", path, body, *expects, **more)
-
-    def _send(self, method: str, path: str, content: bytes | None, headers: Mapping[str, str],
-              ) -> tuple[int | None, dict[str, str], str, str]:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=ANSWER_LIMIT_S)
-        try:
-            connection.request(method, quote(path, safe="/?&=%,.:~"), content, dict(headers))
-            answer = connection.getresponse()
-            text = answer.read().decode(errors="replace")
-            return (answer.status, {name.lower(): value for name, value in answer.getheaders()},
-                    text, "")
-        except (OSError, http.client.HTTPException) as error:
-            return None, {}, "", f"{type(error).__name__}: {error}"
-        finally:
-            connection.close()
 
     # ------------------------------------------------------------ as a client of the target
 
@@ -139,6 +125,30 @@ class Api:
                 if name in said}))
 
 
+def send(port: int, method: str, path: str, content: bytes | None, headers: Mapping[str, str],
+         ) -> tuple[int | None, dict[str, str], str, str]:
+    """Send one request; returns status, headers, body and, if no answer came, why."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=ANSWER_LIMIT_S)
+    try:
+        connection.request(method, quote(path, safe="/?&=%,.:~"), content, dict(headers))
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+        return (answer.status, {name.lower(): value for name, value in answer.getheaders()},
+                text, "")
+    except (OSError, http.client.HTTPException) as error:
+        return None, {}, "", f"{type(error).__name__}: {error}"
+    finally:
+        connection.close()
+
+
+def unused_port() -> int:
+    """A port that nobody listens on just now."""
+    held, port = free_port()
+    if held is not None:
+        held.close()
+    return port
+
+
 def fields_of(submission: Submission) -> dict[str, Any]:
     """A submission as the body of a request."""
     fields: dict[str, Any] = {
@@ -180,9 +190,7 @@ def api_of(bench: Bench, **settings: str) -> Iterator[Api]:
     target = bench.target
     if not isinstance(target, ServesApi):
         raise TargetFault("The target claims http, and has no api().")
-    held, port = free_port()
-    if held is not None:
-        held.close()
+    port = unused_port()
     command = target.api(port)
     count = sum(process.role == "api" for process in bench.lab.processes())
     process = bench.lab.start(f"api-{count + 1}", command.argv, role="api",
@@ -209,7 +217,7 @@ def api_of(bench: Bench, **settings: str) -> Iterator[Api]:
 
 
 def _serves(api: Api) -> bool:
-    status, *_ = api._send("GET", "/health", None, {})
+    status, *_ = send(api.port, "GET", "/health", None, {})
     return status is not None
 
 

@@ -47,14 +47,10 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("TTL-04", "TTL-05", "TTL-06"),
     "No trial fills the dead letters to their limit yet.":
         ("DLQ-09",),
-    "The harness reads no target's metrics yet.":
-        ("MET-01", "MET-02", "MET-03", "MET-04", "MET-05"),
     "It needs a module with a handler in the target's own language.":
         ("CLI-06",),
     "The harness starts no demonstration yet.":
         ("CLI-07",),
-    "The harness plays no intruder, and reads no target's log, yet.":
-        ("SEC-01", "SEC-02", "SEC-04", "SEC-05", "SEC-06", "SEC-07", "SEC-08"),
     "The harness relies on it in every run, and makes no verdict of it.":
         ("DEMO-02", "DEMO-03", "DEMO-04", "DEMO-05"),
     "The harness submits nothing but probe_task, which does not show this yet.":

@@ -18,9 +18,11 @@ from dtq_conformance.cases import (
     idempotency,
     key_space,
     leases,
+    metrics,
     pause,
     priority,
     retry_delays,
+    security,
     shutdown,
     submission,
     time_to_live,
@@ -29,5 +31,5 @@ from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
     attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery, events,
-    http, idempotency, key_space, leases, pause, priority, retry_delays, shutdown, submission,
-    time_to_live) for case in module.CASES}
+    http, idempotency, key_space, leases, metrics, pause, priority, retry_delays, security,
+    shutdown, submission, time_to_live) for case in module.CASES}

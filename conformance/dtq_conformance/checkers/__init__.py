@@ -16,6 +16,7 @@ from dtq_conformance.checkers import (
     duplicates_justified,
     gives_way_to_its_namesake,
     kept_through_broker_trouble,
+    metrics_count_right,
     no_start_after_ttl,
     nothing_invented,
     nothing_left_behind,
@@ -28,6 +29,7 @@ from dtq_conformance.checkers import (
     paused_means_paused,
     requeue_begins_anew,
     retry_delays_in_envelope,
+    secrets_stay_secret,
     settings_checked_at_the_start,
     strict_priority,
 )
@@ -59,5 +61,7 @@ CHECKERS: dict[str, Check] = {
     "settings_checked_at_the_start": settings_checked_at_the_start.check,
     "one_event_per_transition": one_event_per_transition.check,
     "depth_is_exact": depth_is_exact.check,
+    "metrics_count_right": metrics_count_right.check,
+    "secrets_stay_secret": secrets_stay_secret.check,
 }
 """Every checker by its name."""

@@ -6,6 +6,7 @@ contract's own, and every answer of the run is held against them.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dtq_conformance import expectations, front_tables
@@ -16,6 +17,9 @@ from dtq_conformance.history import History
 from dtq_conformance.verdict import Ledger, Verdict
 
 TRACEBACK = "Traceback (most recent call last)"
+ECHOED = r"[A-Za-z0-9._-]{1,64}"
+"""What a request's id may be; any other is replaced."""
+
 DOCUMENT = "/openapi.json"
 SUBMISSION = ["POST", "/api/v1/tasks"]
 
@@ -103,6 +107,7 @@ def _is_refused_in_form(history: History, ledger: Ledger, exchange: Exchange) ->
 
 def _has_its_id(history: History, ledger: Ledger, exchange: Exchange) -> None:
     given = _header(exchange, "x-request-id")
+    given = given if re.fullmatch(ECHOED, given) else ""
     ledger.judged("API-14")
     answered = exchange.headers.get("x-request-id", "")
     told = exchange.body.get("request_id") if isinstance(exchange.body, dict) else None

@@ -26,7 +26,7 @@ from dtq_conformance.target import (
 CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
                      "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema",
                      "workers", "broker-trouble", "http", "cli", "configuration",
-                     "security", "events", "backpressure"})
+                     "security", "events", "backpressure", "metrics"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 

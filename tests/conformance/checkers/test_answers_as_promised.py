@@ -56,6 +56,8 @@ def test_a_request_keeps_its_id_or_is_given_one() -> None:
     sent = {"X-Request-ID": "mine"}
     echoed = http("GET", "/health", 200, sent=sent, x_request_id="mine")
     assert says(check, echoed)["API-14"] == "holds 1"
+    unfit = {"X-Request-ID": "two words"}
+    assert says(check, http("GET", "/health", 200, sent=unfit))["API-14"] == "holds 1"
     for bad in (http("GET", "/health", 200, sent=sent),
                 http("GET", "/health", 200, x_request_id=""),
                 http("GET", "/x", 404, {**refusal("NOT_FOUND"), "request_id": "other"})):
