@@ -203,6 +203,7 @@ def api_of(bench: Bench, **settings: str) -> Iterator[Api]:
         raise TargetFault(f"{late}; the last line of {process.log} is: {last_line(process.log)}") \
             from late
     if not process.alive:
+        process.wait(READY_LIMIT_S)
         raise TargetFault(f"The API exited with code {process.exit_code} before it served; the "
                           f"last line of {process.log} is: {last_line(process.log)}")
     try:
@@ -222,7 +223,7 @@ def _serves(api: Api) -> bool:
 
 
 def run_command(bench: Bench, *arguments: str, expects: Sequence[Expected] = (), typed: str = "",
-                **settings: str) -> Exchange:
+                settings: Mapping[str, str] | None = None) -> Exchange:
     """Run the target's command to its end. `typed` stands on its standard input; `settings` are
     DTQ_ variables on top of those of the run."""
     target = bench.target
@@ -230,11 +231,11 @@ def run_command(bench: Bench, *arguments: str, expects: Sequence[Expected] = (),
         raise TargetFault("The target claims cli or configuration, and has no command().")
     command = target.command(*arguments)
     asked_ns = time.monotonic_ns()
-    done = bench.lab.run(command.argv, environment={**command.environment, **settings},
+    done = bench.lab.run(command.argv, environment={**command.environment, **(settings or {})},
                          typed=typed, limit_s=COMMAND_LIMIT_S)
     exchange = Exchange(
         asked_ns=asked_ns, answered_ns=time.monotonic_ns(), via="command", server="command",
-        words=list(arguments), sent={"settings": settings, "typed": typed},
+        words=list(arguments), sent={"settings": dict(settings or {}), "typed": typed},
         status=done.returncode, body=_decoded(done.stdout), messages=done.stderr,
         expects=list(expects))
     bench.records.append(exchange)

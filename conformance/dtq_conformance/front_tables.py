@@ -48,8 +48,11 @@ class Setting:
 @cache
 def routes() -> tuple[Route, ...]:
     """The routes of the HTTP API, in the order of the table."""
-    return tuple(Route(*row[0].split(" ", 1), statuses=tuple(map(int, row[1].split(", "))))
-                 for row in read_table(read_page(), "route"))
+    found = []
+    for words, statuses, _ in read_table(read_page(), "route"):
+        method, path = words.split(" ")
+        found.append(Route(method, path, tuple(int(each) for each in statuses.split(", "))))
+    return tuple(found)
 
 
 def route_of(method: str, path: str) -> Route | None:

@@ -51,7 +51,7 @@ def _commands_answer_in_json(bench: Bench) -> None:
         *((words, want("CLI-04", f"dtq {words[0]} that is refused", 1, code=code))
           for words, code in refused),
         *((words, want("CLI-03", "wrong usage", 2)) for words in misused)])
-    run_command(bench, "queue", "stats", DTQ_REDIS_URL=NOWHERE, expects=[
+    run_command(bench, "queue", "stats", settings={"DTQ_REDIS_URL": NOWHERE}, expects=[
         want("CLI-03", "a command without a Redis", 3)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from dtq_conformance import front_tables
@@ -45,16 +46,16 @@ def _a_bad_setting_names_itself(bench: Bench) -> None:
         expects = [want("CONF-02", f"a command with a bad {name}", 2, says=[name])]
         if name == "DTQ_REDIS_URL":
             expects.append(want("CONF-05", "a message about a bad URL", 2, hides=[PASSWORD]))
-        run_command(bench, *QUESTION, expects=expects, **{name: bad[name]})
+        run_command(bench, *QUESTION, expects=expects, settings={name: bad[name]})
 
     with ThreadPoolExecutor(2) as hands:
         for done in [hands.submit(refuse, name) for name in sorted(names)]:
             done.result()
+    good = {"DTQ_HEARTBEAT_INTERVAL_S": "0.2", "DTQ_VISIBILITY_TIMEOUT_S": "1"}
     for name, value in (("DTQ_HEARTBEAT_INTERVAL_S", "0.9"), ("DTQ_VISIBILITY_TIMEOUT_S", "0.3")):
         run_command(bench, *QUESTION, expects=[want(
             "CONF-03", f"a lease that outlives no two heartbeats ({name}={value})", 2,
-            says=["DTQ_HEARTBEAT_INTERVAL_S"])], **{
-                "DTQ_HEARTBEAT_INTERVAL_S": "0.2", "DTQ_VISIBILITY_TIMEOUT_S": "1", name: value})
+            says=["DTQ_HEARTBEAT_INTERVAL_S"])], settings={**good, name: value})
 
 
 def _good_settings_are_taken(bench: Bench) -> None:
@@ -63,16 +64,16 @@ def _good_settings_are_taken(bench: Bench) -> None:
              if (found := re.match(r"([\d.]+) to (\d+)\Z", setting.accepts))
              and setting.name not in ("DTQ_VISIBILITY_TIMEOUT_S", "DTQ_HEARTBEAT_INTERVAL_S")}
     run_command(bench, *QUESTION, expects=[want(
-        "CONF-01", "a command with the least of all that is allowed", 0)], **least)
+        "CONF-01", "a command with the least of all that is allowed", 0)], settings=least)
     run_command(bench, *QUESTION, expects=[want("CONF-04", "fractions of seconds", 0)],
-                DTQ_DRAIN_TIMEOUT_S="0.25", DTQ_REAP_INTERVAL_S="0.125", DTQ_RETRY_JITTER="0.5",
-                DTQ_HEARTBEAT_INTERVAL_S="0.3", DTQ_VISIBILITY_TIMEOUT_S="1.5")
+                settings={"DTQ_DRAIN_TIMEOUT_S": "0.25", "DTQ_REAP_INTERVAL_S": "0.125",
+                          "DTQ_HEARTBEAT_INTERVAL_S": "0.3", "DTQ_VISIBILITY_TIMEOUT_S": "1.5"})
     shows_default = want("CONF-01", "a task that was submitted without a time limit", 0, holds={
         "timeout_ms": int(front_tables.settings()["DTQ_TASK_TIMEOUT_MS"].default)})
     _submitted_and_seen(bench, shows_default)
     _submitted_and_seen(bench, want(
         "CONF-01", "a task that was submitted with another default", 0,
-        holds={"timeout_ms": 1234}), DTQ_TASK_TIMEOUT_MS="1234")
+        holds={"timeout_ms": 1234}), settings={"DTQ_TASK_TIMEOUT_MS": "1234"})
     most = int(front_tables.settings()["DTQ_MAX_ATTEMPTS"].default)
     for attempts, expected in ((most, want("CONF-01", "as many attempts as allowed", 0)),
                                (most + 1, want("CONF-01", "one more than allowed", 1,
@@ -82,8 +83,9 @@ def _good_settings_are_taken(bench: Bench) -> None:
     run_command(bench, "purge", "--queue", "default", "--yes")
 
 
-def _submitted_and_seen(bench: Bench, expected: Expected, **settings: str) -> None:
-    said = run_command(bench, "submit", "probe_task", "--delay-ms", "600000", **settings)
+def _submitted_and_seen(bench: Bench, expected: Expected,
+                        settings: Mapping[str, str] | None = None) -> None:
+    said = run_command(bench, "submit", "probe_task", "--delay-ms", "600000", settings=settings)
     run_command(bench, "get", str(place(said.body, "task_id")), expects=[expected])
 
 

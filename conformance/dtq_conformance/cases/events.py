@@ -89,7 +89,7 @@ def _copy_entry(bench: Bench, task_id: str) -> None:
         "idempotency_key": "", "task_id": task_id, "queue": "default",
         "task_type": "probe_task", "attempt": "1",
         "max_attempts": "5", "priority": "5", "timeout_ms": "30000", "payload": "{}"}
-    entry_id = client.xadd(f"{prefix}stream:default:p5", fields)  # type: ignore[arg-type]
+    entry_id = client.xadd(f"{prefix}stream:default:p5", fields)
     inspected(bench, "harness", [COPIED, task_id], {"entry_id": str(entry_id)})
 
 

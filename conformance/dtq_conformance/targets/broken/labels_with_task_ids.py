@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dtq_reference.calls import Taken
-from dtq_reference.metrics import Counting, Metrics
+from dtq_reference.metrics import Metrics
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
     def started(self: Metrics, taken: Taken, *, waited_s: float) -> None:
-        names = (taken.queue, f"{taken.task_type}:{taken.task_id}")
-        self._add("dtq_tasks_started_total", names)
-        self._add("dtq_task_wait_seconds", names, waited_s)
+        self._add({"queue": taken.queue, "task_type": f"{taken.task_type}:{taken.task_id}"},
+                  tasks_started_total=1, task_wait_seconds=waited_s)
 
-    Counting.started = started  # type: ignore[method-assign]
+    Metrics.started = started  # type: ignore[method-assign]
 
 
 DEFECT = Defect(
