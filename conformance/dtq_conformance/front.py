@@ -23,7 +23,7 @@ from dtq_conformance.exchange import Exchange, Expected, LogSearch, code_of
 from dtq_conformance.history import Fault
 from dtq_conformance.lab import LabProcess
 from dtq_conformance.operation import Operation, Refused
-from dtq_conformance.target import Accepted, HasCommand, ServesApi, Submission
+from dtq_conformance.target import Accepted, Command, HasCommand, ServesApi, Submission
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 ROOT = "/api/v1"
@@ -226,10 +226,7 @@ def run_command(bench: Bench, *arguments: str, expects: Sequence[Expected] = (),
                 settings: Mapping[str, str] | None = None) -> Exchange:
     """Run the target's command to its end. `typed` stands on its standard input; `settings` are
     DTQ_ variables on top of those of the run."""
-    target = bench.target
-    if not isinstance(target, HasCommand):
-        raise TargetFault("The target claims cli or configuration, and has no command().")
-    command = target.command(*arguments)
+    command = _command(bench, *arguments)
     asked_ns = time.monotonic_ns()
     done = bench.lab.run(command.argv, environment={**command.environment, **(settings or {})},
                          typed=typed, limit_s=COMMAND_LIMIT_S)
@@ -240,6 +237,21 @@ def run_command(bench: Bench, *arguments: str, expects: Sequence[Expected] = (),
         expects=list(expects))
     bench.records.append(exchange)
     return exchange
+
+
+def start_command(bench: Bench, *arguments: str,
+                  settings: Mapping[str, str] | None = None) -> LabProcess:
+    """Start a command of the target that runs until it is stopped."""
+    command = _command(bench, *arguments)
+    return bench.lab.start("-".join(arguments), command.argv, role="command",
+                           environment={**command.environment, **(settings or {})})
+
+
+def _command(bench: Bench, *arguments: str) -> Command:
+    target = bench.target
+    if not isinstance(target, HasCommand):
+        raise TargetFault("The target claims cli or configuration, and has no command().")
+    return target.command(*arguments)
 
 
 def inspected(bench: Bench, server: str, words: Sequence[str], body: Any,

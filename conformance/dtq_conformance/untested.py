@@ -49,8 +49,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("DLQ-09",),
     "It needs a module with a handler in the target's own language.":
         ("CLI-06",),
-    "The harness starts no demonstration yet.":
-        ("CLI-07",),
     "The harness relies on it in every run, and makes no verdict of it.":
         ("DEMO-02", "DEMO-03", "DEMO-04", "DEMO-05"),
     "The harness submits nothing but probe_task, which does not show this yet.":

@@ -3,14 +3,26 @@ it went."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
+
 from dtq_conformance import front_tables
-from dtq_conformance.bench import Bench
+from dtq_conformance.bench import READY_LIMIT_S, Bench
 from dtq_conformance.exchange import Exchange, Expected, place
-from dtq_conformance.front import run_command, want
+from dtq_conformance.front import (
+    inspected,
+    run_command,
+    send,
+    start_command,
+    unused_port,
+    want,
+)
 from dtq_conformance.operation import Operation
 from dtq_conformance.trial import Trial
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 LATER_MS = "600000"
 NOBODY = "0123456789abcdef" * 2
@@ -90,6 +102,26 @@ def _note_purge(bench: Bench, exchange: Exchange) -> None:
         outcome="ok" if exchange.status == 0 else "unknown"))
 
 
+def _a_demonstration_leaves_nothing(bench: Bench) -> None:
+    """It is started without a Redis, asked how it is, and stopped as by Ctrl-C."""
+    port = unused_port()
+    demo = start_command(bench, "demo", settings={
+        "DTQ_API_PORT": str(port), "DTQ_REDIS_URL": NOWHERE})
+    with contextlib.suppress(WaitedTooLong):  # whatever is missing then is judged
+        wait_for(lambda: not demo.alive or send(port, "GET", "/ready", None, {})[0] == 200,
+                 reason="the demonstration to be ready", limit_s=READY_LIMIT_S, every_s=0.1)
+    status, *_ = send(port, "GET", "/health", None, {})
+    pids = demo.pids()
+    demo.send(signal.SIGINT, asked="terminate")
+    with contextlib.suppress(WaitedTooLong):
+        demo.wait(READY_LIMIT_S)
+    inspected(bench, demo.name, ["a demonstration"], {
+        "health": status, "exit_code": demo.exit_code,
+        "processes left": [pid for pid in pids if psutil.pid_exists(pid)]}, want(
+            "CLI-07", "a demonstration without a Redis, stopped as by Ctrl-C", 0,
+            holds={"health": 200, "exit_code": 0, "processes left": []}))
+
+
 CASES = (
     Trial("conformance", "each_command_explains_itself",
           "Every command of the table is asked for help.",
@@ -100,4 +132,7 @@ CASES = (
     Trial("conformance", "a_purge_asks_first",
           "Purges that are confirmed, and purges that are not.",
           ("CLI-05", "DLV-01"), _a_purge_asks_first, needs=("cli", "cancel")),
+    Trial("conformance", "a_demonstration_leaves_nothing",
+          "The demonstration is started without a Redis, and stopped.",
+          ("CLI-07",), _a_demonstration_leaves_nothing, needs=("cli",)),
 )

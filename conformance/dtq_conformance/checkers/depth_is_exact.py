@@ -1,11 +1,13 @@
 """The depth of a queue is exact: as many unfinished tasks as the limit says, and not one more.
 
-A queue is surely full when as many tasks as its limit were accepted before and none of them can
-have ended, and surely not full when, with all that may be unfinished, it has fewer.
+A task is surely one too many when, by its answer, as many others as the limit had been accepted and
+none of them can have ended. A queue is surely not full when, with all that may be unfinished, it
+has fewer.
 """
 
 from __future__ import annotations
 
+from dtq_conformance import lives
 from dtq_conformance.evidence import at
 from dtq_conformance.history import History
 from dtq_conformance.operation import Operation
@@ -62,9 +64,10 @@ def _is_answered_by_the_depth(history: History, ledger: Ledger, operation: Opera
 
 
 def _is_surely_there(history: History, task_id: str, operation: Operation) -> bool:
-    """Whether this task was accepted before the submission and unfinished after it."""
+    """Whether this task was accepted, and unfinished, when the submission had been answered: then
+    both of them were in the queue at once. A requeued one may be there beyond the limit."""
     accepted_ns = min(o.answered_ns for o in history.submissions[task_id] if o.outcome == "ok")
-    if accepted_ns >= operation.asked_ns:
+    if accepted_ns > operation.answered_ns or lives.was_requeued(history, task_id):
         return False
     begun = [each.start_ns for each in history.executions.get(task_id, [])]
     ended = [each.asked_ns for each in history.operations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from dtq_conformance.checkers.depth_is_exact import check
 from dtq_conformance.operation import Operation
 
@@ -15,6 +16,7 @@ from tests.conformance.histories import (
     asked,
     history,
     look,
+    ns,
     ran,
     submit,
 )
@@ -44,6 +46,13 @@ def test_one_too_many_is_a_violation() -> None:
     assert verdicts(TWO, ran(22, 50), running, submit(V, 30))["BACK-02"] == "violated 3"
     cancelled = asked("cancel", T, at=25)
     assert verdicts(TWO, cancelled, submit(V, 30))["BACK-02"] == "holds 3"
+
+
+def test_of_three_at_once_one_is_too_many_for_two() -> None:
+    at_once = [msgspec.structs.replace(submit(task_id, 30 + place), asked_ns=ns(25))
+               for place, task_id in enumerate((T, U, V))]
+    assert verdicts(at_once)["BACK-02"] == "violated 3"
+    assert verdicts(at_once, limit="3")["BACK-02"] == "holds 3"
 
 
 def test_a_refusal_needs_a_full_queue() -> None:
