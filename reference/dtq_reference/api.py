@@ -18,20 +18,17 @@ from typing import Annotated, Any
 import msgspec
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from redis.exceptions import RedisError
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
-from starlette.routing import WebSocketRoute
 
 from dtq_reference import logs, metrics, openapi, readiness, requests
 from dtq_reference.calls import Actor
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
 from dtq_reference.events import EVENT_TYPES, Fanout
 from dtq_reference.openapi import BATCH_LIMIT, Accepted, Paused, refusals, told
-from dtq_reference.operations import Operations, Steps, Submitted, T
+from dtq_reference.operations import Again, Operations, Steps, Submitted, T
 from dtq_reference.queue import AsyncQueue
-from dtq_reference.requests import Json
+from dtq_reference.requests import answer
 from dtq_reference.settings import Settings
 from dtq_reference.states import TRANSITIONS
 from dtq_reference.task import MAX_METADATA_BYTES, TaskRequest
@@ -121,12 +118,7 @@ class Api:
 
     async def submit(self, request: Request, tasks: list[Any]) -> list[tuple[int, Any]]:
         """Submit tasks; the status and the body of the answer to each."""
-        try:
-            answers = await self.do("submit", self.operations.submit_all(tasks))
-        except DtqError as error:
-            for fields in tasks:
-                self.metrics.rejected(requests.queue_of(fields), error.code)
-            raise
+        answers = await self.do("submit", self.operations.submit_all(tasks))
         return [await self._answer(request, fields, answer)
                 for fields, answer in zip(tasks, answers, strict=True)]
 
@@ -139,7 +131,9 @@ class Api:
         if answer.duplicate:
             task = await self.do("get", self.operations.get(answer.task_id))
             return 200, openapi.Duplicate(**msgspec.structs.asdict(task)) if task else answer
-        self.metrics.submitted(queue, fields["task_type"])
+        # the first copy was ours, and lost its answer, where only this process knows the id
+        if not isinstance(answer, Again) or "task_id" not in fields:
+            self.metrics.submitted(queue, fields["task_type"])
         return 202, Accepted(answer.task_id, answer.status)
 
 
@@ -152,14 +146,12 @@ Served = Annotated[Api, Depends(_api)]
 
 async def _authorised(api: Served, request: Request) -> Actor:
     """Who asks; refused without the key, where there is one."""
-    if not api.settings.api_key:
-        return Actor("api:anonymous", request.state.id)
-    given = request.headers.get("x-api-key")
-    if given is None:
+    key, given = api.settings.api_key, request.headers.get("x-api-key")
+    if key and given is None:
         raise DtqError("UNAUTHENTICATED", "The header X-API-Key is missing.")
-    if not hmac.compare_digest(given.encode("latin-1"), api.settings.api_key.encode()):
+    if key and not hmac.compare_digest(str(given).encode("latin-1"), key.encode()):
         raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
-    return Actor("api:key", request.state.id)
+    return Actor("api:key" if key else "api:anonymous", request.state.id)
 
 
 By = Annotated[Actor, Depends(_authorised)]
@@ -171,23 +163,23 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key")]
 PREFIX = "/api/v1"
 BROKER = "INTERNAL_ERROR BROKER_UNAVAILABLE BROKER_UNREACHABLE"
 process = APIRouter(responses=refusals("INTERNAL_ERROR"))
-queue = APIRouter(prefix=PREFIX, responses=refusals(BROKER))
+public = APIRouter(prefix=PREFIX, responses=refusals(BROKER))
 guarded = APIRouter(prefix=PREFIX, responses=refusals(f"{BROKER} UNAUTHENTICATED FORBIDDEN"))
 
 
 # Tasks ------------------------------------------------------------------------------------------
 
-@queue.post("/tasks", **told(
+@public.post("/tasks", **told(
     {202: "Accepted", 200: "Duplicate"}, "INVALID_TASK UNKNOWN_TASK_TYPE PAYLOAD_TOO_LARGE "
     "IDEMPOTENCY_IN_PROGRESS QUEUE_FULL", body="TaskRequest"))
 async def submit(api: Served, request: Request, key: Key = None) -> Response:
     """Submit a task."""
     [(status, body)] = await api.submit(
         request, [requests.with_key(await api.body(request, 1), key)])
-    return Json(body, status)
+    return answer(body, status)
 
 
-@queue.post("/tasks/batch", **told({200: "Outcomes"}, "INVALID_TASK PAYLOAD_TOO_LARGE",
+@public.post("/tasks/batch", **told({200: "outcomes: Outcome"}, "INVALID_TASK PAYLOAD_TOO_LARGE",
                                    body="Batch"))
 async def submit_batch(api: Served, request: Request) -> Response:
     """Submit up to 1000 tasks, each accepted or refused by itself."""
@@ -197,24 +189,24 @@ async def submit_batch(api: Served, request: Request) -> Response:
         raise DtqError("INVALID_TASK", 'The body must be {"tasks": [...]} with 1 to '
                                        f"{BATCH_LIMIT} submissions.")
     outcomes = await api.submit(request, tasks)
-    return Json(openapi.Outcomes([openapi.Outcome(*outcome) for outcome in outcomes]))
+    return answer({"outcomes": [openapi.Outcome(*outcome) for outcome in outcomes]})
 
 
-@queue.get("/tasks", **told({200: "Tasks"}, "INVALID_REQUEST"))
+@public.get("/tasks", **told({200: "tasks: Task"}, "INVALID_REQUEST"))
 async def list_tasks(api: Served, queue: QueueFilter = None, status: Status = None,
                      limit: Limit = 100) -> Response:
     """Show the newest tasks, newest first."""
     steps = api.operations.tasks(queue=queue, status=status, limit=limit)
-    return Json(openapi.Tasks(await api.do("list", steps)))
+    return answer({"tasks": await api.do("list", steps)})
 
 
-@queue.get("/tasks/{task_id}", **told({200: "Task"}, "TASK_NOT_FOUND"))
+@public.get("/tasks/{task_id}", **told({200: "Task"}, "TASK_NOT_FOUND"))
 async def get_task(api: Served, task_id: str) -> Response:
     """Show a task."""
     task = await api.do("get", api.operations.get(task_id))
     if task is None:
         raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}.")
-    return Json(task)
+    return answer(task)
 
 
 @guarded.post("/tasks/{task_id}/cancel", **told(
@@ -227,62 +219,62 @@ async def cancel_task(api: Served, by: By, task_id: str) -> Response:
     task = await api.do("get", api.operations.get(task_id))
     if task is not None:
         api.metrics.finished(task.queue, task.task_type, "cancelled")
-    return Json(Accepted(task_id, "cancelled"), 202)
+    return answer(Accepted(task_id, "cancelled"), 202)
 
 
 # Queues and workers -----------------------------------------------------------------------------
 
-@queue.get("/queues", **told({200: "Queues"}))
+@public.get("/queues", **told({200: "queues: QueueStats"}))
 async def list_queues(api: Served) -> Response:
     """Show all queues."""
-    return Json(openapi.Queues(await api.do("stats", api.operations.queues())))
+    return answer({"queues": await api.do("stats", api.operations.queues())})
 
 
-@queue.get("/queues/{queue}", **told({200: "QueueStats"}, "QUEUE_NOT_FOUND"))
+@public.get("/queues/{queue}", **told({200: "QueueStats"}, "QUEUE_NOT_FOUND"))
 async def get_queue(api: Served, queue: str) -> Response:
     """Show a queue."""
-    return Json(await api.do("stats", api.operations.queue_stats(queue)))
+    return answer(await api.do("stats", api.operations.queue_stats(queue)))
 
 
 @guarded.post("/queue/{queue}/pause", **told({200: "Paused"}, "INVALID_TASK"))
 async def pause_queue(api: Served, by: By, queue: str) -> Response:
     """Let no worker take from a queue."""
     await api.do("pause", api.operations.pause(queue, by))
-    return Json(Paused(queue, True))
+    return answer(Paused(queue, True))
 
 
 @guarded.post("/queue/{queue}/resume", **told({200: "Paused"}, "INVALID_TASK"))
 async def resume_queue(api: Served, by: By, queue: str) -> Response:
     """Let workers take from a queue again."""
     await api.do("resume", api.operations.resume(queue, by))
-    return Json(Paused(queue, False))
+    return answer(Paused(queue, False))
 
 
-@queue.get("/workers", **told({200: "Workers"}))
+@public.get("/workers", **told({200: "workers: WorkerView"}))
 async def list_workers(api: Served) -> Response:
     """Show all workers."""
-    return Json(openapi.Workers(await api.do("workers", api.operations.workers())))
+    return answer({"workers": await api.do("workers", api.operations.workers())})
 
 
-@queue.get("/workers/{worker_id}", **told({200: "WorkerView"}, "WORKER_NOT_FOUND"))
+@public.get("/workers/{worker_id}", **told({200: "WorkerView"}, "WORKER_NOT_FOUND"))
 async def get_worker(api: Served, worker_id: str) -> Response:
     """Show a worker."""
-    return Json(await api.do("workers", api.operations.worker(worker_id)))
+    return answer(await api.do("workers", api.operations.worker(worker_id)))
 
 
 # Dead letters -----------------------------------------------------------------------------------
 
-@queue.get("/dlq", **told({200: "DeadLetters"}, "INVALID_REQUEST"))
+@public.get("/dlq", **told({200: "dead_letters: DeadLetter"}, "INVALID_REQUEST"))
 async def list_dead_letters(api: Served, limit: Limit = 100) -> Response:
     """Show the newest dead letters, newest first."""
     letters = await api.do("dead_letters", api.operations.dead_letters(limit))
-    return Json(openapi.DeadLetters(letters))
+    return answer({"dead_letters": letters})
 
 
-@queue.get("/dlq/{task_id}", **told({200: "DeadLetter"}, "TASK_NOT_FOUND"))
+@public.get("/dlq/{task_id}", **told({200: "DeadLetter"}, "TASK_NOT_FOUND"))
 async def get_dead_letter(api: Served, task_id: str) -> Response:
     """Show a dead letter."""
-    return Json(await api.do("dead_letters", api.operations.dead_letter(task_id)))
+    return answer(await api.do("dead_letters", api.operations.dead_letter(task_id)))
 
 
 @guarded.post("/dlq/{task_id}/requeue", **told(
@@ -290,20 +282,20 @@ async def get_dead_letter(api: Served, task_id: str) -> Response:
 async def requeue_dead_letter(api: Served, by: By, task_id: str) -> Response:
     """Give a dead-lettered task a new life."""
     await api.do("requeue", api.operations.requeue(task_id, by))
-    return Json(Accepted(task_id, "queued"))
+    return answer(Accepted(task_id, "queued"))
 
 
 @guarded.post("/dlq/{task_id}/discard", **told({200: "Accepted"}, "TASK_NOT_FOUND NOT_REQUEUEABLE"))
 async def discard_dead_letter(api: Served, by: By, task_id: str) -> Response:
     """Throw a dead letter away; the task stays dead-lettered."""
     await api.do("discard", api.operations.discard(task_id, by))
-    return Json(Accepted(task_id, "dead_lettered"))
+    return answer(Accepted(task_id, "dead_lettered"))
 
 
 @guarded.post("/dlq/purge", **told({200: "Purged"}))
 async def purge_dead_letters(api: Served, by: By) -> Response:
     """Throw all dead letters away."""
-    return Json(openapi.Purged(await api.do("purge", api.operations.purge_dead_letters(by))))
+    return answer(openapi.Purged(await api.do("purge", api.operations.purge_dead_letters(by))))
 
 
 # The process itself -----------------------------------------------------------------------------
@@ -311,7 +303,7 @@ async def purge_dead_letters(api: Served, by: By) -> Response:
 @process.get("/health", **told({200: "Health"}))
 async def health() -> Response:
     """Does the process answer? Redis is not asked."""
-    return Json(openapi.Health("ok"))
+    return answer(openapi.Health("ok"))
 
 
 @process.get("/ready", **told({200: "Health"}, "NOT_READY"))
@@ -319,7 +311,7 @@ async def ready(api: Served) -> Response:
     """Does Redis take work, and are the consumer groups there?"""
     if reasons := await readiness.check(api.transport.redis, api.operations.keys):
         raise DtqError("NOT_READY", " ".join(reasons))
-    return Json(openapi.Health("ready"))
+    return answer(openapi.Health("ready"))
 
 
 @process.get("/metrics", **told({}), response_class=PlainTextResponse)
@@ -339,13 +331,12 @@ def create_app(settings: Settings, known_types: frozenset[str] | None = None) ->
     """The application. With `known_types`, a submission of any other type is refused."""
     api = Api(settings, known_types)
     app = FastAPI(title="dtq", version="3", lifespan=api.lifespan, redirect_slashes=False,
-                  redoc_url=None, generate_unique_id_function=lambda route: route.name)
+                  redoc_url=None, exception_handlers=requests.HANDLERS,
+                  generate_unique_id_function=lambda route: route.name)
     app.state.api = api
-    for router in (process, queue, guarded):
+    for router in (process, public, guarded):
         app.include_router(router)
-    app.router.routes.append(WebSocketRoute(settings.ws_path, api.fanout.serve))
-    for refused in (HTTPException, RequestValidationError):
-        app.add_exception_handler(refused, requests.refuse)
+    app.add_api_websocket_route(settings.ws_path, api.fanout.serve)
     app.add_middleware(requests.frame)
     app.openapi = lambda: openapi.document(app, (  # type: ignore[method-assign]
         f"Events are sent to WebSocket clients of `{settings.ws_path}` as JSON objects, whose "
@@ -353,17 +344,14 @@ def create_app(settings: Settings, known_types: frozenset[str] | None = None) ->
     return app
 
 
-def configuration(app: FastAPI, settings: Settings, *, port: int) -> uvicorn.Config:
-    """How the server serves: events are small, so they are not compressed, and clients have
-    nothing long to say. Its log is quiet, since it would hold what clients put into headers."""
-    return uvicorn.Config(app, host=settings.api_host, port=port, log_config=None,
-                          log_level=logging.WARNING, access_log=False, server_header=False,
-                          ws_max_size=4096, ws_per_message_deflate=False,
-                          timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
-
-
-def listen(config: uvicorn.Config) -> socket.socket:
-    """Bind the server's address. Raises `SettingsError` when that cannot be done."""
+def server_for(app: FastAPI, settings: Settings) -> tuple[uvicorn.Server, socket.socket]:
+    """The server and its bound socket. Events are small, so they are not compressed, and clients
+    have nothing long to say. uvicorn's log is quiet, since it would hold what clients put into
+    headers. Raises `SettingsError` when the address cannot be listened on."""
+    config = uvicorn.Config(app, host=settings.api_host, port=settings.api_port, log_config=None,
+                            log_level=logging.WARNING, access_log=False, server_header=False,
+                            ws_max_size=4096, ws_per_message_deflate=False,
+                            timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
     try:
         listening = config.bind_socket()
     except SystemExit as error:  # uvicorn has logged why
@@ -371,19 +359,17 @@ def listen(config: uvicorn.Config) -> socket.socket:
                             "be listened on.") from error
     # asyncio sees to it only for sockets that it has made; without it each answer waits 40 ms
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
+    return uvicorn.Server(config), listening
 
 
 def run(settings: Settings, known_types: frozenset[str] | None = None) -> None:
     """Serve until asked to stop (SIGTERM or SIGINT); what was begun is answered first. Raises
     `SettingsError` when the address cannot be listened on."""
     logs.configure(settings)
-    config = configuration(create_app(settings, known_types), settings, port=settings.api_port)
-    server = uvicorn.Server(config)
+    server, listening = server_for(create_app(settings, known_types), settings)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn raises the signal once more when it has stopped: then this hears it, to no effect
         signal.signal(number, server.handle_exit)
-    listening = listen(config)
     host, port = listening.getsockname()[:2]
     log.info("serving http://%s:%d", f"[{host}]" if ":" in host else host, port)
     server.run(sockets=[listening])

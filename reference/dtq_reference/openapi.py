@@ -53,12 +53,6 @@ class Outcome(msgspec.Struct, frozen=True):
     body: Any
 
 
-class Outcomes(msgspec.Struct, frozen=True):
-    """An outcome for each submission, in their order."""
-
-    outcomes: list[Outcome]
-
-
 class Purged(msgspec.Struct, frozen=True):
     """How many dead letters were thrown away."""
 
@@ -70,30 +64,6 @@ class Paused(msgspec.Struct, frozen=True):
 
     queue: str
     paused: bool
-
-
-class Tasks(msgspec.Struct, frozen=True):
-    """Tasks, newest first."""
-
-    tasks: list[Task]
-
-
-class Queues(msgspec.Struct, frozen=True):
-    """Queues, by name."""
-
-    queues: list[QueueStats]
-
-
-class Workers(msgspec.Struct, frozen=True):
-    """Workers, by id."""
-
-    workers: list[WorkerView]
-
-
-class DeadLetters(msgspec.Struct, frozen=True):
-    """Dead letters, newest first."""
-
-    dead_letters: list[DeadLetter]
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -127,16 +97,14 @@ LETTER = DeadLetter(task_id=ID, original_queue="default", task_type="echo_task",
                     last_error="30000 ms have passed", failed_at_ms=NOW_MS, worker_id="worker-1")
 EXAMPLES: dict[str, msgspec.Struct] = {type(each).__name__: each for each in (
     REQUEST, Batch([REQUEST]), Accepted(ID, "queued"), Duplicate(**TASK),
-    Outcomes([Outcome(202, Accepted(ID, "queued"))]), Purged(3), Paused("default", True),
-    Task(**TASK), Tasks([Task(**TASK)]), QUEUE, Queues([QUEUE]), WORKER, Workers([WORKER]),
-    LETTER, DeadLetters([LETTER]), Health("ok"),
-    Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f7a8b"))}
+    Outcome(202, Accepted(ID, "queued")), Purged(3), Paused("default", True), Task(**TASK), QUEUE,
+    WORKER, LETTER, Health("ok"), Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f"))}
 """An example of each shape; these are the schemas of the document."""
 
 
 def told(answers: dict[int, str], codes: str = "", *, body: str = "") -> dict[str, Any]:
     """What a route is declared with: the shape of each good status, the codes of its refusals, and
-    the shape of the body that it reads."""
+    the shape of the body that it reads. `tasks: Task` is an object with a list of such."""
     extra = {"requestBody": {"required": True, **_content(body)}} if body else None
     return {"responses": {status: {"description": shape} for status, shape in answers.items()}
             | refusals(codes), "status_code": next(iter(answers), 200), "openapi_extra": extra}
@@ -151,9 +119,14 @@ def refusals(codes: str) -> dict[int | str, dict[str, Any]]:
 
 
 def _content(shape: str) -> dict[str, Any]:
-    return {"content": {"application/json": {
-        "schema": {"$ref": f"#/components/schemas/{shape}"},
-        "example": msgspec.to_builtins(EXAMPLES[shape])}}}
+    field, _, name = shape.rpartition(": ")
+    schema: dict[str, Any] = {"$ref": f"#/components/schemas/{name}"}
+    example = msgspec.to_builtins(EXAMPLES[name])
+    if field:
+        schema = {"type": "object", "required": [field],
+                  "properties": {field: {"type": "array", "items": schema}}}
+        example = {field: [example]}
+    return {"content": {"application/json": {"schema": schema, "example": example}}}
 
 
 def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]:
@@ -167,7 +140,8 @@ def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]
             shape = "Error" if status >= "400" else response["description"]
             names = ["X-Request-ID", "Retry-After"][:2 if int(status) in COME_BACK else 1]
             response["headers"] = {name: {"schema": {"type": "string"}} for name in names}
-            response |= _content(shape) if shape in EXAMPLES else {}
+            if shape.rpartition(": ")[2] in EXAMPLES:
+                response |= _content(shape)
         if has_key and "403" in operation["responses"]:
             operation["security"] = [{"ApiKey": []}]
     _, schemas = msgspec.json.schema_components(

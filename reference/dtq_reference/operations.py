@@ -47,6 +47,10 @@ class Submitted(msgspec.Struct, frozen=True, omit_defaults=True):
     duplicate: bool = False
 
 
+class Again(Submitted, frozen=True):
+    """The same answer, to a submission whose task was accepted before."""
+
+
 class QueueStats(msgspec.Struct, frozen=True):
     """A queue. `depth` counts its unfinished tasks, `pending` those in the hands of workers."""
 
@@ -323,6 +327,8 @@ def _submitted(request: TaskRequest, verdict: str, task_id: str,
     if verdict == "full":
         return DtqError("QUEUE_FULL", f"Queue {request.queue} has {status} unfinished tasks, as "
                                       "many as it may have. Submit again later.")
+    if verdict == "again":
+        return Again(task_id, status)
     return Submitted(task_id, status, duplicate=verdict == "duplicate")
 
 

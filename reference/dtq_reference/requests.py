@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import uuid
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -29,13 +30,9 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 RETRY_AFTER_S = 1
 
 
-class Json(Response):
-    """An answer: a struct, or what else msgspec can encode, and its status."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        return msgspec.json.encode(content)
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer: a struct, or what else msgspec encodes."""
+    return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
 
 
 def frame(app: ASGIApp) -> ASGIApp:
@@ -86,7 +83,11 @@ async def refuse(request: Request, error: Exception) -> Response:
     if status >= 500:
         log.error("request %s, %s %s: %s", request.state.id, request.method, request.url.path,
                   refusal, exc_info=None if error is refusal else error)
-    return Json(body, status, headers)
+    return answer(body, status, headers)
+
+
+HANDLERS: dict[int | type[Exception], Any] = {HTTPException: refuse, RequestValidationError: refuse}
+"""What FastAPI would answer in a form of its own."""
 
 
 def answer_to(refusal: DtqError, request: Request) -> tuple[int, Error]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import httpx
-import uvicorn
+import msgspec
 from dtq_conformance.waiting import wait_for
 from dtq_reference import api
 from dtq_reference.settings import Settings
@@ -51,9 +51,8 @@ class Client:
 @contextmanager
 def served(settings: Settings, known_types: frozenset[str] | None = None) -> Iterator[str]:
     """The API in a thread of this process; gives its address."""
-    config = api.configuration(api.create_app(settings, known_types), settings, port=0)
-    listening = api.listen(config)
-    server = uvicorn.Server(config)
+    settings = msgspec.structs.replace(settings, api_port=0)
+    server, listening = api.server_for(api.create_app(settings, known_types), settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

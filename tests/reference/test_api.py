@@ -57,6 +57,8 @@ def test_a_submission_sent_again_is_answered_as_the_first_time(client: Client) -
     first, second = client.post("/tasks", body), client.post("/tasks", body)
     assert (first.status_code, first.json()) == (second.status_code, second.json())
     assert len(client.get("/tasks").json()["tasks"]) == 1
+    assert 'dtq_tasks_submitted_total{queue="default",task_type="echo_task"} 1.0' in \
+        client.get("//metrics").text
 
 
 def test_a_key_in_progress_is_refused_and_names_its_task(client: Client) -> None:

@@ -397,7 +397,7 @@ QUIET = {take_by_an_unknown_process, promote_behind_the_leader, take_from_a_paus
 ALL_SCENES = [pytest.param(name, scene, id=f"{name}-{scene.__name__}")
               for name, scenes in SCENES.items() for scene in scenes]
 
-SAYS_WHAT_IT_DID = ("promote", "sweep", "cancel", "requeue", "discard", "pause")
+SAYS_WHAT_IT_DID = ("submit", "promote", "sweep", "cancel", "requeue", "discard", "pause")
 """Scripts that tell what this call has done; sent again they find it done."""
 
 REFUSED_WITHOUT_MEMORY = ("submit", "requeue")
@@ -423,6 +423,9 @@ def test_a_script_sent_twice_changes_and_publishes_nothing_more_and_gives_the_sa
     assert ear.types() == []
     if name not in SAYS_WHAT_IT_DID:
         assert second_answer == first_answer
+    elif name == "submit":
+        assert second_answer == [[b"again" if verdict == b"accepted" else verdict, *others]
+                                 for verdict, *others in first_answer]
     elif name == "promote":
         assert (second_answer[0], *second_answer[2:]) == (first_answer[0], *first_answer[2:])
 

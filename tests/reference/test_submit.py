@@ -10,9 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import pytest
 from dtq_reference.errors import DtqError
-from dtq_reference.operations import Submitted
+from dtq_reference.operations import Again, Submitted
 
 from tests.reference.engine import Engine, failed, refused, succeeded
 
@@ -57,12 +58,14 @@ def test_the_longest_delay_and_a_large_payload_are_kept_as_they_are(engine: Engi
 def test_a_known_id_is_answered_as_the_first_time_whatever_became_of_the_task(
         engine: Engine) -> None:
     worker = engine.worker()
-    first = Submitted(TASK_ID, "queued")
-    assert engine.queue.submit(task_type="echo_task", task_id=TASK_ID) == first
+    first = engine.queue.submit(task_type="echo_task", task_id=TASK_ID)
+    assert first == Submitted(TASK_ID, "queued")
     taken = engine.take_one(worker)
     for _ in range(2):
         before = engine.dump()
-        assert engine.queue.submit(task_type="sleep_task", task_id=TASK_ID, delay_ms=5) == first
+        again = engine.queue.submit(task_type="sleep_task", task_id=TASK_ID, delay_ms=5)
+        assert again == Again(TASK_ID, "queued")
+        assert msgspec.json.encode(again) == msgspec.json.encode(first)
         assert engine.dump() == before
         engine.settle(worker, succeeded(taken))
 
@@ -171,11 +174,12 @@ def test_a_record_of_a_vanished_task_is_replaced(engine: Engine) -> None:
 
 
 def test_the_task_id_is_looked_at_before_the_key(engine: Engine) -> None:
+    again = Again(TASK_ID, "queued", duplicate=False)
     first = engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k")
-    assert engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k") == first
-    succeeds(engine, TASK_ID)
-    assert engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k") == first
     assert first == Submitted(TASK_ID, "queued", duplicate=False)
+    assert engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k") == again
+    succeeds(engine, TASK_ID)
+    assert engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k") == again
 
 
 @pytest.mark.parametrize(("end", "status", "state"), ENDS)

@@ -93,9 +93,6 @@ end
 
 local STATE_OF_KEY = {succeeded = 'completed', failed = 'failed', dead_lettered = 'failed',
                       cancelled = 'failed', expired = 'failed'}
-local EVENT_OF_END = {succeeded = 'TASK_SUCCEEDED', failed = 'TASK_FAILED',
-                      dead_lettered = 'TASK_DEAD_LETTERED', cancelled = 'TASK_CANCELLED',
-                      expired = 'TASK_EXPIRED'}
 
 -- End a task: status, expiry, the record of its key if that names it, event. `task` has queue,
 -- task_type, attempt and idempotency_key.
@@ -110,7 +107,7 @@ local function finish(task, status, metadata)
                  idempotency_record(task.task_id, STATE_OF_KEY[status]), 'EX', call.idem_ttl_s)
     end
   end
-  publish(EVENT_OF_END[status], task, metadata)
+  publish('TASK_' .. string.upper(status), task, metadata)
   return status
 end
 

@@ -5,19 +5,16 @@
 -- ARGV  map: max_depth, tasks: list of maps with place (of its queue in KEYS, from 1), task_id,
 --       queue, task_type, payload, metadata, priority, max_attempts, timeout_ms, delay_ms, ttl_ms
 --       (0: none), and perhaps idempotency_key, signature
--- returns {verdict, task_id, status} for each: accepted (queued | pending), duplicate (status of
--- the stored task task_id), in_progress (of task_id), or full (status: the depth)
+-- returns {verdict, task_id, status} for each: accepted (queued | pending), again (the same, and it
+-- was accepted before), duplicate (status of the stored task task_id), in_progress (of task_id),
+-- or full (status: the depth)
 
-local depths = {}
 local function depth_of(task)
-  if not depths[task.place] then
-    local depth = tonumber(redis.call('HGET', KEYS[2], task.queue) or 0)
-    for level = 1, 10 do
-      depth = depth + redis.call('XLEN', KEYS[4 + (task.place - 1) * 10 + level])
-    end
-    depths[task.place] = depth
+  local depth = tonumber(redis.call('HGET', KEYS[2], task.queue) or 0)
+  for level = 1, 10 do
+    depth = depth + redis.call('XLEN', KEYS[4 + (task.place - 1) * 10 + level])
   end
-  return depths[task.place]
+  return depth
 end
 
 -- Whose the key is: nil if nobody's, or only a vanished task's.
@@ -36,8 +33,7 @@ local function accept(task, status)
                  'created_at', NOW, 'available_at', NOW + task.delay_ms, 'status', status,
                  'attempt', 1}
   local function add(name, value)
-    about[#about + 1] = name
-    about[#about + 1] = value
+    about[#about + 1], about[#about + 2] = name, value
   end
   if task.ttl_ms > 0 then
     add('ttl_ms', task.ttl_ms)
@@ -64,7 +60,7 @@ end
 local function submit(task)
   local known = load_task(task.task_id, 'created_at', 'available_at')
   if known.created_at then
-    return {'accepted', task.task_id,
+    return {'again', task.task_id,
             known.available_at == known.created_at and 'queued' or 'pending'}
   end
   local owner = task.idempotency_key and owner_of_key(task)
@@ -74,7 +70,6 @@ local function submit(task)
   end
   local depth = depth_of(task)
   if depth >= call.max_depth then return {'full', task.task_id, tostring(depth)} end
-  depths[task.place] = depth + 1
   local status = task.delay_ms > 0 and 'pending' or 'queued'
   accept(task, status)
   return {'accepted', task.task_id, status}
