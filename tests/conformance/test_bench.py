@@ -13,7 +13,7 @@ from dtq_conformance.history import Process
 from dtq_conformance.lab import Lab
 from dtq_conformance.operation import Operation, Refused
 
-from tests.conformance.miniature import Miniature, bench_of, lab_in, view
+from tests.conformance.miniature import TIMING, Miniature, bench_of, lab_in, view
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,15 @@ def test_a_submission_can_go_through_another_client(bench: Bench, target: Miniat
     other = Miniature()
     task_id = bench.submit(through=other)
     assert (list(other.tasks), list(target.tasks)) == ([task_id], [])
+
+
+def test_settings_of_the_run_reach_every_client(lab: Lab, target: Miniature) -> None:
+    bench = Bench(lab, target, TIMING, 1, {"DTQ_X": "1", "DTQ_Y": "2"})
+    assert target.site is not None
+    assert target.site.settings == {"DTQ_X": "1", "DTQ_Y": "2"}
+    bench.open_target(lab.broker.url, DTQ_Y="3")
+    assert target.site.settings == {"DTQ_X": "1", "DTQ_Y": "3"}
+    bench.close()
 
 
 def test_ids_are_drawn_from_the_seed(lab: Lab, target: Miniature) -> None:

@@ -11,6 +11,7 @@ from dtq_conformance.history import HistoryError, Record, read, write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conformance.exchanges import expects, heard, http, listened, log
 from tests.conformance.histories import (
     born,
     fault,
@@ -29,7 +30,8 @@ from tests.conformance.histories import history as a_history
 
 RECORDS: tuple[Record, ...] = flat([
     submit(), born(1), ran(20, 30), look(), fault("killed", 40, 50, worker=1), mark(),
-    stall(60, 70), gone(1, 45, signal=9)])
+    stall(60, 70), gone(1, 45, signal=9), listened(), heard("TASK_QUEUED", 15), log("secret"),
+    http("GET", "/health", 200, {"status": "ok"}, expects=[expects("API-12", 200)])])
 
 
 @pytest.fixture

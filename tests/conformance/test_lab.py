@@ -136,6 +136,20 @@ def test_a_command_that_is_not_there_is_named(lab: Lab) -> None:
 
 # Evidence ---------------------------------------------------------------------------------------
 
+def test_a_short_command_is_run_to_its_end_with_what_was_typed(lab: Lab) -> None:
+    echo = "import os, sys; sys.stderr.write(os.environ['X']); print(input()); sys.exit(3)"
+    done = lab.run([sys.executable, "-c", echo], environment={"X": "seen"}, typed="yes\n",
+                   limit_s=20)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "yes\n", "seen")
+
+
+def test_a_short_command_that_does_not_end_or_begin_is_named(lab: Lab) -> None:
+    with pytest.raises(LabError, match=r"sleep 60 did not end within 0.1 s"):
+        lab.run(["sleep", "60"], limit_s=0.1)
+    with pytest.raises(LabError, match=r"no-such-command cannot be started"):
+        lab.run(["no-such-command"], limit_s=1)
+
+
 def test_the_witness_file_is_there_and_empty_at_first(lab: Lab, no_witness: Path) -> None:
     assert no_witness.parent == lab.folder
     assert lab.witness_lines() == []

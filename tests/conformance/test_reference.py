@@ -10,7 +10,9 @@ from dtq_conformance.lab import Lab
 from dtq_conformance.operation import Refused
 from dtq_conformance.target import (
     CLAIMS,
+    HasCommand,
     ListsDeadLetters,
+    ServesApi,
     ShowsReadiness,
     Site,
     Submission,
@@ -78,6 +80,20 @@ def test_the_intervals_of_the_run_are_those_of_the_worker(lab: Lab) -> None:
         "VISIBILITY_TIMEOUT_S": "1.5", "HEARTBEAT_INTERVAL_S": "0.25", "REAP_INTERVAL_S": "0.35",
         "SCHEDULER_INTERVAL_S": "0.045", "DRAIN_TIMEOUT_S": "2.5"}
     assert environment["DTQ_REDIS_URL"] == lab.broker.url
+
+
+def test_its_api_and_its_command_have_the_settings_of_the_site(lab: Lab) -> None:
+    site = Site(lab.broker.url, "p:", lab.witness, TIMING, {"DTQ_MAX_QUEUE_DEPTH": "7"})
+    target = REFERENCE.open(site)
+    api, command = target.api(8123), target.command("dlq", "list")
+    target.close()
+    assert isinstance(target, ServesApi) and isinstance(target, HasCommand)
+    assert list(api.argv)[3:5] == ["api", "run"]
+    assert list(command.argv)[3:] == ["dlq", "list"]
+    assert api.environment["DTQ_API_PORT"] == "8123"
+    for each in (api, command, target.worker("worker-1", 2)):
+        assert each.environment["DTQ_MAX_QUEUE_DEPTH"] == "7"
+        assert each.environment["DTQ_KEY_PREFIX"] == "p:"
 
 
 def test_it_claims_what_can_be_claimed_and_a_derived_engine_claims_the_same() -> None:

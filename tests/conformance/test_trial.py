@@ -39,7 +39,8 @@ def test_a_run_leaves_a_folder_that_tells_everything(tmp_path: Path) -> None:
         seen.append(found)
         return MARK
 
-    run = conduct(trial(marks=(read_mark,), files={"extra.json": {"n": 1}}, drain_ms=1234),
+    run = conduct(trial(marks=(read_mark,), files={"extra.json": {"n": 1}}, drain_ms=1234,
+                        settings={"DTQ_MAX_QUEUE_DEPTH": "7"}),
                   load_target("reference"), options(tmp_path))
     found = read(run.folder / "history.jsonl")
     assert (run.verdict.status, run.verdict.trial) == ("holds", "two")
@@ -51,6 +52,7 @@ def test_a_run_leaves_a_folder_that_tells_everything(tmp_path: Path) -> None:
     assert {record.role for record in found.of(Process)} == {"broker", "pacemaker", "worker"}
     assert (found.header.seed, found.header.repeat, found.header.timing.drain_ms) == (
         3, "again", 1234)
+    assert found.header.settings == {"DTQ_MAX_QUEUE_DEPTH": "7"}
     assert [len(looks) for looks in found.looks.values()] >= [2, 2]
     assert (run.folder / "logs" / "worker-1.log").exists()
 
