@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from dtq_conformance.bench import Bench, answer_of
+from dtq_conformance.bench import Bench
 from dtq_conformance.history import Timing
 from dtq_conformance.lab import LabProcess
-from dtq_conformance.operation import Operation, Outcome, outcome_of
+from dtq_conformance.operation import Operation, Outcome, answer_of, outcome_of
 from dtq_conformance.target import Site, Submission, load_target
 from dtq_conformance.waiting import wait_for
 

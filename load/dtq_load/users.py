@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 import gevent  # type: ignore[import-untyped]
 import msgspec
-from dtq_conformance.bench import answer_of
 from dtq_conformance.history import Witness
-from dtq_conformance.operation import Operation, outcome_of
+from dtq_conformance.operation import Operation, answer_of, outcome_of
 from dtq_conformance.target import Submission, Target, load_target
 from gevent import GreenletExit
 from locust import User, constant_pacing, task

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from dtq_conformance import bench as bench_module
-from dtq_conformance.bench import Bench, TargetFault, answer_of
+from dtq_conformance.bench import Bench, TargetFault
 from dtq_conformance.history import Process
 from dtq_conformance.lab import Lab
-from dtq_conformance.operation import Operation, Refused
+from dtq_conformance.operation import Operation, Refused, answer_of
 
 from tests.conformance.miniature import TIMING, Miniature, bench_of, lab_in, view
 
