@@ -91,6 +91,7 @@ class Player:
         bench = self._bench
         match step:
             case Cancel(task):
+                self._await_begun(task)
                 bench.cancel(self._ids[task])
             case Requeue(task):
                 self._await_over(task)
@@ -223,6 +224,14 @@ class Player:
         """Whether a task waits, and the queue is paused."""
         view = self._bench.look(task_id, always=False) if self._paused else None
         return view is not None and view.status in ("pending", "queued", "retrying")
+
+    def _await_begun(self, task: int) -> None:
+        """Wait until a task that holds was started, is over, or waits in a pause."""
+        task_id = self._ids[task]
+        if SORTS[self._sorts[task]].holds:
+            self._await(lambda: any(line.task_id == task_id
+                                    for line in self._bench.witnessed("start"))
+                        or self._is_over(task_id) or self._is_held_up(task_id))
 
     def _await_over(self, task: int) -> None:
         """Wait until a task is over, unless it may wait in a pause."""

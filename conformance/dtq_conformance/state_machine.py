@@ -136,9 +136,9 @@ class TaskLife(RuleBasedStateMachine):
     @precondition(_claims("cancel"))
     @rule(task=tasks)
     def cancel(self, task: int) -> None:
-        """Any task, over or not; no attempt of it holds any more, unless it is deaf: one does."""
-        if self._holding.pop(task, 0) and self._sorts[task] in DEAF:
-            self._holding[task] = 1
+        """Any task, over or not; no attempt of it holds any more, unless it is deaf."""
+        if self._sorts[task] not in DEAF:
+            self._holding.pop(task, None)
         self._steps.append(Cancel(task))
 
     @precondition(lambda self: not self._waited and _claims("cancel")(self))

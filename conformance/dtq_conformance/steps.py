@@ -13,6 +13,9 @@ HOLD_MS = 1_500
 HOLDS = 2
 """So many attempts of a holding task hold; the next ends at once."""
 
+DEAF_MS = 600
+"""How long a deaf attempt keeps its worker from everything else."""
+
 LEADER_MS = 10_000
 """What the death of the scheduler's leader may add to a wait in the schedule."""
 
@@ -65,10 +68,10 @@ MORTAL: dict[str, Sort] = {
                            is_scheduled=True),
 }
 DEAF: dict[str, Sort] = {
-    "deaf": Sort(f"whose first {HOLDS} attempts hold for {HOLD_MS} ms, whatever they are asked",
-                 ({"block": HOLD_MS, "until_attempt": HOLDS},), holds=HOLDS),
-    "deaf_failing": Sort(f"whose first attempt holds for {HOLD_MS} ms, whatever it is asked, and "
-                         "then fails", ({"block": HOLD_MS, "until_attempt": 1},
+    "deaf": Sort(f"whose first attempt holds for {DEAF_MS} ms, whatever it is asked",
+                 ({"block": DEAF_MS, "until_attempt": 1},), holds=1),
+    "deaf_failing": Sort(f"whose first attempt holds for {DEAF_MS} ms, whatever it is asked, and "
+                         "then fails", ({"block": DEAF_MS, "until_attempt": 1},
                                         {"fail": "retryable", "until_attempt": 1}), holds=1,
                          is_scheduled=True),
 }
@@ -138,7 +141,7 @@ class Drain:
 
 @dataclass(frozen=True)
 class Cancel:
-    """Cancel a task, whatever has become of it."""
+    """Cancel a task, whatever has become of it; one that holds, once it was started."""
 
     task: int
 
@@ -215,7 +218,10 @@ Life = tuple[Step, ...]
 
 def recovery_more_ms(life: Life) -> int:
     """What the contract allows a target for this life beyond its recovery time: a worker that is
-    befallen may be the scheduler's leader, and then whatever waits for its time waits longer."""
+    befallen may be the scheduler's leader, and then whatever waits for its time waits longer; and
+    whatever waits for a worker waits for the deaf tasks in it."""
     befallen = any(isinstance(step, KillHolder | StopHolder) for step in life)
-    scheduled = any(isinstance(step, Submit) and SORTS[step.sort].is_scheduled for step in life)
-    return LEADER_MS if befallen and scheduled else 0
+    sorts = [step.sort for step in life if isinstance(step, Submit)]
+    scheduled = any(SORTS[sort].is_scheduled for sort in sorts)
+    deaf = sum(sort in DEAF for sort in sorts)
+    return (LEADER_MS if befallen and scheduled else 0) + deaf * DEAF_MS

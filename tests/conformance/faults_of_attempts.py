@@ -40,7 +40,8 @@ from tests.conformance.simulation import MS
 # attempts_bounded -------------------------------------------------------------------------------
 
 def started_too_often(history: History, drawn: random.Random) -> Records | None:
-    last = pick(drawn, undisturbed(history))
+    last = pick(drawn, [e for e in undisturbed(history)
+                        if e.attempt == len(history.executions[e.task_id])])
     if last is None:
         return None
     most = evidence.budget(history, last.task_id) or 0
@@ -86,8 +87,11 @@ def permanent_failure_tried_again(history: History, drawn: random.Random) -> Rec
 # dead_letters_complete --------------------------------------------------------------------------
 
 def _a_dead(history: History, drawn: random.Random) -> str | None:
-    found: str | None = pick(drawn, with_status(history, "dead_lettered"))
-    return found
+    """A task whose dead letter is there at the end."""
+    listed = [o for o in history.operations if o.name == "dead_letters"][-1].answer["letters"]
+    task_id: str | None = pick(drawn, [each["task_id"] for each in listed
+                                       if each["task_id"] in history.accepted])
+    return task_id
 
 
 def letter_missing(history: History, drawn: random.Random) -> Records | None:
@@ -121,6 +125,7 @@ def letter_with_another_class(history: History, drawn: random.Random) -> Records
 def lost_worker_told_as_a_failure(history: History, drawn: random.Random) -> Records | None:
     lost = pick(drawn, [e for e in executions(history)
                         if e.attempt == evidence.budget(history, e.task_id)
+                        and status_of(history, e.task_id) == "dead_lettered"
                         and evidence.lost_holder_ns(history, e) is not None])
     return lost and seen(list(history.records), lost.task_id, from_ns=lost.start_ns, last=2,
                          error_class="RetryableError")
@@ -272,8 +277,8 @@ def delayed_task_too_early(history: History, drawn: random.Random) -> Records | 
 
 def delayed_task_too_late(history: History, drawn: random.Random) -> Records | None:
     """The last start of a quiet run comes two seconds later, in a worker that was idle."""
-    if any(isinstance(r, Fault | Stall) for r in history.records) or not all(
-            life.exit_code == 0 for life in history.lives):
+    if any(isinstance(r, Stall) or (isinstance(r, Fault) and r.detail.get("of") != "submission")
+           for r in history.records) or not all(life.exit_code == 0 for life in history.lives):
         return None
     last = max(executions(history), key=lambda e: e.start_ns, default=None)
     asked_ = history.submissions.get(last.task_id, []) if last else []
@@ -282,6 +287,8 @@ def delayed_task_too_late(history: History, drawn: random.Random) -> Records | N
     own = [e for e in executions(history) if e.pid == last.pid and e is not last]
     heard_ns = asked_[0].answered_ns
     due_ns = heard_ns + asked_[0].request["delay_ms"] * MS
+    if evidence.may_be_paused(history, heard_ns, last.start_ns):
+        return None
     if not any(e.start_ns < heard_ns for e in own) or any(
             (e.end_ns or 0) + TIMING.heartbeat_ms * MS > due_ns - 2 * MS for e in own):
         return None

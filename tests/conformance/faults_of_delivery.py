@@ -83,7 +83,8 @@ def held_by_one_that_hangs(history: History, drawn: random.Random) -> Records | 
     if hung is None or not any(
             life.pid != hung.pid and (life.exit_ns or 0) > hung.start_ns + 5 * LEASE
             and _is_idle_from(history, life.pid, hung.start_ns + 2 * LEASE)
-            for life in history.lives) or history.spells:
+            for life in history.lives) or history.spells or any(
+                o.name == "pause" for o in history.operations):
         return None
     records = without(list(history.records), [hung, *after(history, hung)])
     records += lines(hung, start_ns=hung.start_ns, end_ns=history.end_ns + MS)
@@ -116,7 +117,7 @@ def accepted_outside_the_limits(history: History, drawn: random.Random) -> Recor
 
 
 def refused_without_the_field(history: History, drawn: random.Random) -> Records | None:
-    refused = pick(drawn, [o for o in history.operations if o.outcome == "refused"])
+    refused = pick(drawn, [o for o in history.operations if o.answer.get("code") == "INVALID"])
     return refused and changed(history, lambda r: replace(
         refused, answer={"code": "INVALID", "message": "no"}) if r is refused else r)
 

@@ -17,7 +17,7 @@ from dtq_conformance.target import TERMINAL, Submission
 from tests.conformance.simulated_trouble import TroubledSimulation
 from tests.conformance.simulation import HEARTBEAT, MS, Held, Task, Worker
 
-SHARE = 0.4
+SHARE = 0.35
 """In so many histories somebody administers."""
 STEPS: tuple[list[dict[str, Any]], ...] = (
     [], [{"sleep": 60}], [{"sleep": 400}], [{"fail": "permanent"}],
@@ -36,6 +36,7 @@ class AdministeredSimulation(TroubledSimulation):
         self._is_paused = False
         self._owners: dict[str, Task] = {}
         self._ended: list[Held] = []
+        self._absent: list[str] = []
 
     def plan_administration(self, span_ms: float) -> None:
         """Draw what is to be asked for, within this time."""
@@ -73,6 +74,7 @@ class AdministeredSimulation(TroubledSimulation):
 
     def _meet(self, task: Task, owner: Task) -> None:
         """The key has a task already."""
+        self._absent.append(task.task_id)
         if owner.status in TERMINAL:
             self.operation("submit", task.task_id, task.request,
                            {"task_id": owner.task_id, "duplicate": True})
@@ -80,6 +82,11 @@ class AdministeredSimulation(TroubledSimulation):
             self.operation("submit", task.task_id, task.request, {
                 "code": "IDEMPOTENCY_IN_PROGRESS", "message": "", "task_id": owner.task_id},
                 "refused")
+
+    def look_at_everything(self) -> None:
+        for task_id in self._absent:
+            self.operation("look", task_id, {}, {})
+        super().look_at_everything()
 
     def submit_mortal(self) -> None:
         self._live(self._draw(ttl_ms=self.office.choice(MORTAL)))
@@ -163,6 +170,7 @@ class AdministeredSimulation(TroubledSimulation):
     def purge(self) -> None:
         waiting = [task for task in self.tasks if task.status in WAITING]
         for task in waiting:
+            self.now += 2_000
             self.look(task)
         self.now += 2_000
         for task in waiting:
@@ -209,6 +217,7 @@ class AdministeredSimulation(TroubledSimulation):
 
     def _resume(self) -> None:
         for task in self.tasks:
+            self.now += 2_000
             self.look(task)
         self.now += 2_000
         self.operation("resume", None, {}, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dtq_conformance.steps import (
+    DEAF_MS,
     LEADER_MS,
     SORTS,
     Cancel,
@@ -50,3 +51,7 @@ def test_what_waits_for_its_time_has_longer_when_the_leader_may_have_died() -> N
     assert recovery_more_ms((held, KillHolder(1), delayed)) == LEADER_MS
     assert recovery_more_ms((held, delayed, StopHolder(1))) == LEADER_MS
     assert recovery_more_ms((held, KillHolder(1))) == recovery_more_ms((held, delayed)) == 0
+
+
+def test_what_waits_for_deaf_tasks_has_as_much_longer() -> None:
+    assert recovery_more_ms((Submit(1, "deaf"), Submit(2, "deaf_failing"))) == 2 * DEAF_MS
