@@ -63,7 +63,6 @@ class Executor:
             state = "is wrong" if taken.signature else "is missing"
             raise BadSignature(f"the entry's signature {state}; the task was not executed")
         attempt = taken, self._hands.identity.worker_id, self._settings.result_max_bytes
-        limit_s = taken.timeout_ms / 1000
         loop = asyncio.get_running_loop()
         running: asyncio.Future[Outcome]
         if inspect.iscoroutinefunction(handlers.find(taken.task_type)):
@@ -72,8 +71,8 @@ class Executor:
             running = loop.run_in_executor(self._threads, call_handler, *attempt)
         else:  # which keeps to the limit by itself
             return await loop.run_in_executor(
-                self._threads, self._pool.run, limit_s, call_handler, *attempt)
-        await asyncio.wait({running}, timeout=limit_s)
+                self._threads, self._pool.run, taken.timeout_ms / 1000, call_handler, *attempt)
+        await asyncio.wait({running}, timeout=taken.timeout_ms / 1000)
         if not running.done():
             await self._give_up(running)
             raise TimeoutError(f"the handler ran longer than {taken.timeout_ms} ms")
@@ -81,7 +80,7 @@ class Executor:
             raise Cancelled("cancelled on request")
         return running.result()
 
-    async def _give_up(self, running: asyncio.Future[Any]) -> None:
+    async def _give_up(self, running: asyncio.Future[Outcome]) -> None:
         """Cancel a handler at its time limit. A thread, or a coroutine that does not listen, runs
         on: its slot stays taken until it ends, and what it returns is ignored."""
         if isinstance(running, asyncio.Task):
@@ -90,22 +89,20 @@ class Executor:
         if not running.done():
             self._hands.overdue.add(running)
             running.add_done_callback(self._forget)
-            if self._hands.all_overdue:
+            if self._hands.status == "overdue":
                 asyncio.get_running_loop().call_later(
-                    self._settings.visibility_timeout_s, self._end_if_stuck,
-                    set(self._hands.overdue))
+                    self._settings.visibility_timeout_s, self._end_stuck, set(self._hands.overdue))
 
-    def _forget(self, running: asyncio.Future[Any]) -> None:
+    def _forget(self, running: asyncio.Future[Outcome]) -> None:
         self._hands.overdue.discard(running)
         self._hands.changed.set()
 
-    def _end_if_stuck(self, overdue: set[asyncio.Future[Any]]) -> None:
+    def _end_stuck(self, overdue: set[asyncio.Future[Outcome]]) -> None:
         hands = self._hands
         if hands.overdue == overdue and not hands.draining.is_set():
             hands.exit_code = OVERDUE_EXIT_CODE
-            log.error("all %d slots have been held for %g s by handlers past their time limit: "
-                      "ending with code %d", len(overdue), self._settings.visibility_timeout_s,
-                      OVERDUE_EXIT_CODE)
+            log.error("all %d slots have been held for %g s by handlers past their time limit",
+                      len(overdue), self._settings.visibility_timeout_s)
             hands.drain()
 
 

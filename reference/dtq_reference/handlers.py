@@ -88,8 +88,7 @@ def load_modules(names: list[str]) -> None:
         try:
             importlib.import_module(name)
         except Exception as error:  # whatever a module does at its import
-            raise SettingsError(f"The task module {name!r} cannot be imported: "
-                                f"{type(error).__name__}: {error}.") from error
+            raise SettingsError(f"Task module {name!r} cannot be imported: {error!r}.") from error
         modules.append(name)
 
 
@@ -125,54 +124,36 @@ async def _awaited_operation(client: Any, reading: Awaitable[bytes | None], name
 
 # The hook -----------------------------------------------------------------------------------------
 
-@dataclass(frozen=True)
-class Finished:
-    """A task that an attempt in this process ended: `result` of a success, else what failed."""
-
-    task_id: str
-    task_type: str
-    queue: str
-    status: str
-    attempt: int
-    result: Any = None
-    error_class: str | None = None
-    error_message: str = ""
-
-
-Hook = Callable[[Finished], Any]
+Hook = Callable[[Outcome, str], Any]
 
 _hooks: list[Hook] = []
 _hearing: set[asyncio.Task[None]] = set()
 
 
 def on_completion(function: Hook) -> Hook:
-    """Register a function, sync or async, that is called with each finished task after it was
-    settled, at most once: a crash may skip it. Whatever it raises is logged, and no more."""
+    """Register a function `fn(outcome, status)`, sync or async, that hears of each finished task
+    after it was settled, at most once: a crash may skip it. Whatever it raises is logged, and no
+    more."""
     _hooks.append(function)
     return function
 
 
 def completed(outcome: Outcome, state: str) -> None:
     """Tell the hooks, on the running loop, of an attempt whose settlement led to `state`."""
-    if not _hooks or state not in TERMINAL:
-        return
-    taken = outcome.taken
-    finished = Finished(
-        taken.task_id, taken.task_type, taken.queue, state, taken.attempt,
-        msgspec.json.decode(outcome.result), outcome.error_class, outcome.error_message)
-    for hook in _hooks:
-        hearing = asyncio.get_running_loop().create_task(_tell(hook, finished))
-        _hearing.add(hearing)
-        hearing.add_done_callback(_hearing.discard)
+    if state in TERMINAL:
+        for hook in _hooks:
+            hearing = asyncio.get_running_loop().create_task(_tell(hook, outcome, state))
+            _hearing.add(hearing)
+            hearing.add_done_callback(_hearing.discard)
 
 
-async def _tell(hook: Hook, finished: Finished) -> None:
+async def _tell(hook: Hook, outcome: Outcome, status: str) -> None:
     try:
-        heard = await asyncio.to_thread(hook, finished)
+        heard = await asyncio.to_thread(hook, outcome, status)
         if inspect.isawaitable(heard):
             await heard
     except Exception:
-        log.exception("the completion hook failed for task %s", finished.task_id)
+        log.exception("the completion hook failed for task %s", outcome.taken.task_id)
 
 
 async def hooks_done(limit_s: float) -> None:

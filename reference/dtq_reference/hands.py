@@ -11,10 +11,9 @@ import socket
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from dtq_reference import calls, metrics
-from dtq_reference.calls import Identity, Taken
+from dtq_reference.calls import Identity, Outcome, Taken
 from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.transport import AsyncTransport
@@ -32,7 +31,7 @@ class Hold:
     started: bool = False
     lost: bool = False
     execution: asyncio.Task[None] | None = None
-    awaited: asyncio.Task[Any] | None = None
+    awaited: asyncio.Task[Outcome] | None = None
 
     def cancel(self) -> None:
         """Cancel the handler if it is awaited: once, so that it can clear up. A handler in a
@@ -55,9 +54,10 @@ class Hands:
         self.queue = queue
         self.keys = Keys(settings.key_prefix)
         self.transport = AsyncTransport(settings.redis_url, settings.key_prefix)
-        self.metrics = metrics.OFF
+        self.metrics = metrics.for_worker(settings)
+        self.metrics.watch(identity.worker_id, lambda: len(self.holds))
         self.holds: dict[tuple[int, str, int, str], Hold] = {}
-        self.overdue: set[asyncio.Future[Any]] = set()
+        self.overdue: set[asyncio.Future[Outcome]] = set()
         self.ended: Counter[str] = Counter()
         self.changed = asyncio.Event()
         self.draining = asyncio.Event()
@@ -78,16 +78,11 @@ class Hands:
         return self.settings.worker_concurrency - len(self.holds) - len(self.overdue)
 
     @property
-    def all_overdue(self) -> bool:
-        """Whether no slot is left for work."""
-        return len(self.overdue) >= self.settings.worker_concurrency
-
-    @property
     def status(self) -> str:
         """What the process says of itself."""
         if self.draining.is_set():
             return "draining"
-        if self.all_overdue:
+        if len(self.overdue) >= self.settings.worker_concurrency:
             return "overdue"
         return "busy" if self.holds else "ready"
 
@@ -106,17 +101,15 @@ class Hands:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.changed.wait(), limit_s)
 
-    async def register(self, *, again: bool) -> str:
+    async def register(self, *, again: bool) -> None:
         """Say hello; `again` only if no other process has taken the worker's name."""
         about = {"hostname": socket.gethostname(), "started_at": round(time.time() * 1000),
                  "heartbeat_interval_s": str(self.settings.heartbeat_interval_s),
                  "concurrency": self.settings.worker_concurrency, **self.about()}
         reply = await self.transport.call_again(calls.register(*self.who, about, again=again))
-        state: str = reply.decode()
-        if state == "other":
+        if reply == b"other":
             log.warning("another process has the name %s; draining", self.identity.worker_id)
             self.drain()
-        return state
 
     def about(self) -> dict[str, str | int]:
         """The fields of the worker hash that change while the process lives."""

@@ -38,7 +38,12 @@ class Heartbeat:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
         assert process.stdin is not None and process.stdout is not None
         self._stdin = process.stdin
-        self._stdin.write(msgspec.json.encode(self._orders()) + b"\n")
+        settings, script = self._hands.settings, SCRIPTS["renew"]
+        keys, argument = calls.renew_parts(*self._hands.who)
+        orders = Orders(address_of(settings.redis_url, settings.key_prefix), script.sha,
+                        script.source, keys, argument, settings.heartbeat_interval_s,
+                        HEARTBEAT_JITTER, timeout_s=settings.visibility_timeout_s / 3)
+        self._stdin.write(msgspec.json.encode(orders) + b"\n")
         self.tell()
         try:
             while line := await process.stdout.readline():
@@ -61,42 +66,28 @@ class Heartbeat:
                     calls.flat(self._hands.about()))
         self._stdin.write(msgspec.json.encode(told) + b"\n")
 
-    def _orders(self) -> Orders:
-        settings, script = self._hands.settings, SCRIPTS["renew"]
-        keys, argument = calls.renew_parts(*self._hands.who)
-        return Orders(address_of(settings.redis_url, settings.key_prefix), script.sha,
-                      script.source, keys, argument, settings.heartbeat_interval_s,
-                      HEARTBEAT_JITTER, timeout_s=settings.visibility_timeout_s / 3)
-
     async def _hear(self, beat: Beat) -> None:
         hands = self._hands
         hands.is_beating = True
         hands.changed.set()
         holds = self._told.get(beat.number, [])
-        self._told = {number: told for number, told in self._told.items()
-                      if number >= beat.number}
+        self._told = {number: told for number, told in self._told.items() if number >= beat.number}
+        result = "ok"
         if beat.problem:
-            refused = beat.problem.startswith("ScriptError")
-            hands.metrics.redis_operation("renew", "error" if refused else "unanswered")
             log.warning("renew: %s", beat.problem)
-            if "NOGROUP" in beat.problem:
-                await hands.register(again=True)
-            return
-        hands.metrics.redis_operation("renew", "ok")
+            result = "error" if beat.problem.startswith("ScriptError") else "unanswered"
+        hands.metrics.redis_operation("renew", result)
         for hold, held in zip(holds, beat.held, strict=False):
-            self._renewed(hold, held, beat.sent)
-        if beat.state == "absent" and not hands.draining.is_set():
+            if held:
+                hold.lease_until = beat.sent + hands.settings.visibility_timeout_s
+                if held == CANCEL_REQUESTED:
+                    hold.cancel()
+            elif hold.taken.hold in hands.holds:
+                hold.lost = True
+                log.warning("task %s: attempt %d is no longer ours", hold.taken.task_id,
+                            hold.taken.attempt)
+        if beat.state == "absent" or "NOGROUP" in beat.problem:
             await hands.register(again=True)
-        elif beat.state != "ours" and not hands.draining.is_set():
+        elif beat.state not in ("ours", ""):
             log.warning("the worker's hash says %s; draining", beat.state)
             hands.drain()
-
-    def _renewed(self, hold: Hold, held: int, sent: float) -> None:
-        if held:
-            hold.lease_until = sent + self._hands.settings.visibility_timeout_s
-            if held == CANCEL_REQUESTED:
-                hold.cancel()
-        elif hold.taken.hold in self._hands.holds:
-            hold.lost = True
-            log.warning("task %s: attempt %d is no longer ours", hold.taken.task_id,
-                        hold.taken.attempt)

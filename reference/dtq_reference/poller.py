@@ -13,8 +13,8 @@ from dtq_reference.hands import Hands
 DOORBELL_LIMIT_S = 1.0
 """The longest blocking read; shorter than the socket timeout."""
 
-PAUSED_LIMIT_S = 0.25
-"""How often a worker looks whether its paused queue was resumed."""
+CLOSED_LIMIT_S = 0.25
+"""How often a worker looks again whose queue is paused, or who must first empty its hands."""
 
 JITTER = 0.1
 
@@ -39,10 +39,8 @@ class Poller:
                 await hands.change()
                 continue
             reply = await self._take(room)
-            if reply.state == "paused":
-                await hands.change(min(PAUSED_LIMIT_S, hands.settings.reap_interval_s))
-            elif reply.blocked:
-                await hands.change(hands.settings.reap_interval_s)
+            if reply.state == "paused" or reply.blocked:
+                await hands.change(min(CLOSED_LIMIT_S, hands.settings.reap_interval_s))
             elif reply.last_ids:
                 await self._doorbell(reply.last_ids)
 

@@ -1,8 +1,8 @@
 """Call functions in child processes, which can be killed at a time limit: sync handlers.
 
 A child is started when none is idle, loads the worker's task modules, and then makes one call after
-the other. Worker and child share one connection; when it ends the worker is gone, and so is
-the child, also from within a handler.
+the other. Worker and child share one connection; when it ends the worker is gone, and so is the
+child: on Linux at once, elsewhere when it has made its call.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
@@ -103,7 +101,6 @@ def main() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     connection = Connection(int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
-    threading.Thread(target=_end_with, args=[connection], daemon=True).start()
     settings, sys.path[:], modules = connection.recv()
     logs.configure(settings)
     handlers.load_modules(modules)
@@ -112,14 +109,6 @@ def main() -> None:
         while True:
             function, arguments = connection.recv()
             connection.send(function(*arguments))
-
-
-def _end_with(connection: Connection) -> None:
-    """End the process, whatever it is doing, when the worker hangs up."""
-    hanging_up = select.poll()
-    hanging_up.register(connection, 0)
-    hanging_up.poll()
-    os._exit(0)
 
 
 if __name__ == "__main__":

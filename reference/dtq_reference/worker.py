@@ -15,7 +15,7 @@ import time
 
 from redis.exceptions import RedisError
 
-from dtq_reference import calls, handlers, metrics
+from dtq_reference import calls, handlers
 from dtq_reference.calls import Call, Identity, Taken
 from dtq_reference.executor import Executor
 from dtq_reference.hands import Hands, Hold, log
@@ -39,8 +39,6 @@ class Worker:
     def __init__(self, settings: Settings, queue: str = "default") -> None:
         worker_id = settings.worker_id or f"worker-{secrets.token_hex(4)}"
         self.hands = Hands(settings, Identity(worker_id, secrets.token_hex(4)), queue)
-        self.hands.metrics = metrics.for_worker(settings)
-        self.hands.metrics.watch(worker_id, lambda: len(self.hands.holds))
         self.executor = Executor(self.hands)
         self.settler = Settler(self.hands)
         self.heartbeat = Heartbeat(self.hands)
@@ -104,10 +102,8 @@ class Worker:
             hold.execution = asyncio.get_running_loop().create_task(self._execute(hold))
 
     async def _execute(self, hold: Hold) -> None:
-        if self.hands.draining.is_set():
-            return
-        if time.monotonic() >= hold.lease_until:
-            log.warning("task %s: its lease ended before it could start", hold.taken.task_id)
+        if self.hands.draining.is_set() or time.monotonic() >= hold.lease_until:
+            log.warning("task %s: draining, or its lease has ended", hold.taken.task_id)
             self.hands.drop(hold)
             return
         hold.started = True

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dtq_conformance.waiting import wait_for
-from dtq_reference.handlers import Finished, TaskContext, on_completion, task
+from dtq_reference.calls import Outcome
+from dtq_reference.handlers import TaskContext, on_completion, task
 
 LIMIT_S = 60.0
 
@@ -96,8 +97,8 @@ def describe_context_in_thread(payload: dict[str, Any], ctx: TaskContext) -> Any
 
 
 @on_completion
-def note_completion(finished: Finished) -> None:
+def note_completion(outcome: Outcome, status: str) -> None:
     """Append the finished task's id and status to the file in DTQ_HEARD, if it is set."""
     if path := os.environ.get("DTQ_HEARD"):
         with Path(path).open("a") as file:
-            file.write(f"{finished.task_id} {finished.status}\n")
+            file.write(f"{outcome.taken.task_id} {status}\n")

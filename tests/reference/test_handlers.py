@@ -11,7 +11,7 @@ import pytest
 from dtq_reference import handlers
 from dtq_reference.calls import Outcome, Taken
 from dtq_reference.errors import DtqError, PermanentError, RetryableError, SettingsError
-from dtq_reference.handlers import Finished, TaskContext, idempotent_operation, task
+from dtq_reference.handlers import TaskContext, idempotent_operation, task
 from dtq_reference.transport import AsyncTransport
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
@@ -138,13 +138,14 @@ def test_an_awaited_operation_may_itself_be_awaited(once: Engine) -> None:
 
 # The hook ---------------------------------------------------------------------------------------
 
-def tell(state: str, *, attempt: int = 1, **ending: Any) -> None:
-    """Settle an attempt that ended like this, and hear the hooks out."""
-    outcome = Outcome(Taken(
-        level=1, entry_id="1-0", attempt=attempt, task_id="a" * 32, task_type="t", payload=b"{}",
-        max_attempts=5, timeout_ms=1, queue="default", alone=False, created_at=0,
-        idempotency_key="", signature=""), 1, **ending)
+TAKEN = Taken(level=1, entry_id="1-0", attempt=1, task_id="a" * 32, task_type="t", payload=b"{}",
+              max_attempts=5, timeout_ms=1, queue="default", alone=False, created_at=0)
+GOOD = Outcome(TAKEN, 1, b'{"a":1}')
+BAD = Outcome(TAKEN, 1, error_class="E", error_message="m")
 
+
+def tell(outcome: Outcome, state: str) -> None:
+    """Settle an attempt that ended like this, and hear the hooks out."""
     async def settled() -> None:
         handlers.completed(outcome, state)
         await handlers.hooks_done(30)
@@ -152,35 +153,33 @@ def tell(state: str, *, attempt: int = 1, **ending: Any) -> None:
 
 
 def test_each_hook_hears_of_a_finished_task_and_of_no_other() -> None:
-    heard: list[Finished] = []
+    heard: list[tuple[Outcome, str]] = []
 
     @handlers.on_completion
-    def broken(finished: Finished) -> None:
+    def broken(outcome: Outcome, status: str) -> None:
         raise RuntimeError
 
     @handlers.on_completion
-    async def awaited(finished: Finished) -> None:
-        heard.append(finished)
+    async def awaited(outcome: Outcome, status: str) -> None:
+        heard.append((outcome, status))
 
     @handlers.on_completion
-    def called(finished: Finished) -> None:
-        heard.append(finished)
+    def called(outcome: Outcome, status: str) -> None:
+        heard.append((outcome, status))
 
     for state in ("retrying", "superseded", "queued"):
-        tell(state)
+        tell(BAD, state)
     assert heard == []
-    tell("succeeded", result=b'{"a":1}')
-    assert heard == 2 * [Finished("a" * 32, "t", "default", "succeeded", 1, {"a": 1})]
-    heard.clear()
-    tell("dead_lettered", attempt=2, error_class="E", error_message="m")
-    assert heard == 2 * [Finished("a" * 32, "t", "default", "dead_lettered", 2, None, "E", "m")]
+    tell(GOOD, "succeeded")
+    tell(BAD, "dead_lettered")
+    assert heard == 2 * [(GOOD, "succeeded")] + 2 * [(BAD, "dead_lettered")]
 
 
 def test_what_a_hook_raises_is_logged_with_the_task(caplog: pytest.LogCaptureFixture) -> None:
     @handlers.on_completion
-    async def broken(finished: Finished) -> None:
+    async def broken(outcome: Outcome, status: str) -> None:
         raise RuntimeError("the hook broke")
 
-    tell("succeeded")
+    tell(GOOD, "succeeded")
     assert "the completion hook failed for task " + "a" * 32 in caplog.text
     assert "the hook broke" in caplog.text

@@ -10,8 +10,9 @@ from dtq_conformance.targets.defect import Defect
 def _put_in() -> None:
     register = Hands.register
 
-    async def register_once(self: Hands, *, again: bool) -> str:
-        return "absent" if again else await register(self, again=False)
+    async def register_once(self: Hands, *, again: bool) -> None:
+        if not again:
+            await register(self, again=False)
 
     Hands.register = register_once  # type: ignore[method-assign]
 
