@@ -276,23 +276,25 @@ def delayed_task_too_early(history: History, drawn: random.Random) -> Records | 
 
 
 def delayed_task_too_late(history: History, drawn: random.Random) -> Records | None:
-    """The last start of a quiet run comes two seconds later, in a worker that was idle."""
-    if any(isinstance(r, Stall) or (isinstance(r, Fault) and r.detail.get("of") != "submission")
-           for r in history.records) or not all(life.exit_code == 0 for life in history.lives):
+    """A worker's last start in a quiet run comes two seconds later; the worker was idle."""
+    if any(isinstance(r, Fault | Stall) for r in history.records) or not all(
+            life.exit_code == 0 for life in history.lives):
         return None
-    last = max(executions(history), key=lambda e: e.start_ns, default=None)
-    asked_ = history.submissions.get(last.task_id, []) if last else []
-    if not last or not asked_ or not asked_[0].request["delay_ms"] or last.attempt > 1:
-        return None
+    late = pick(drawn, [e for e in executions(history) if _starts_when_due(history, e)])
+    return late and moved(history, late, 2000 * MS)
+
+
+def _starts_when_due(history: History, last: Execution) -> bool:
+    """Whether a delayed task was the last of a worker that had nothing else to do by then."""
+    asked_ = history.submissions.get(last.task_id, [])
+    if not asked_ or not asked_[0].request["delay_ms"] or last.attempt > 1:
+        return False
     own = [e for e in executions(history) if e.pid == last.pid and e is not last]
     heard_ns = asked_[0].answered_ns
     due_ns = heard_ns + asked_[0].request["delay_ms"] * MS
-    if evidence.may_be_paused(history, heard_ns, last.start_ns):
-        return None
-    if not any(e.start_ns < heard_ns for e in own) or any(
-            (e.end_ns or 0) + TIMING.heartbeat_ms * MS > due_ns - 2 * MS for e in own):
-        return None
-    return moved(history, last, 2000 * MS)
+    return (any(e.start_ns < heard_ns for e in own)
+            and all((e.end_ns or 0) + TIMING.heartbeat_ms * MS < due_ns - 2 * MS for e in own)
+            and not evidence.may_be_paused(history, heard_ns, last.start_ns))
 
 
 FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
