@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dtq_conformance.bench import READY_LIMIT_S, Bench
-from dtq_conformance.checkers.one_event_per_transition import COPIED
+from dtq_conformance.checkers.one_event_per_transition import COPIED, LEADS
 from dtq_conformance.front import Api, api_of, inspected, want
 from dtq_conformance.history import Fault
 from dtq_conformance.listening import on_the_channel, on_the_websocket, publish, websocket_of
@@ -52,25 +52,32 @@ def _what_came_too_late_is_announced(bench: Bench) -> None:
     """A worker is stopped past its lease and goes on; an entry of a finished task comes again; a
     worker is killed and falls silent."""
     with on_the_channel(bench):
-        first, second = bench.start_workers(2, 1)
-        for worker in (first, second):
+        for worker in bench.start_workers(3, 1):
             bench.await_ready(worker)
-        task_id = bench.submit({"sleep": 300}, label="loses its lease")
-        holder = bench.worker_of(bench.await_witness("start", label="loses its lease").pid)
+        task_ids = bench.submit_many(2, {"sleep": 300}, label="in hand")
+        bench.await_witness("start", label="in hand", count=2)
+        leader = wait_for(bench.keyspace.leader, limit_s=READY_LIMIT_S,
+                          reason="a worker to lead the scheduling")
+        inspected(bench, "harness", [LEADS, leader], {})
+        held = {bench.worker_of(line.pid).name: line
+                for line in bench.witnessed("start", "in hand")}
+        name = next(each for each in held if each != leader)
+        holder = bench.worker_of(held[name].pid)
         with _stopped(bench, holder.process):
             _await_witness(bench, "start")
-            bench.await_all_terminal([task_id])
+            bench.await_all_terminal(task_ids)
         _await_witness(bench, "end")
-        _copy_entry(bench, task_id)
+        _copy_entry(bench, held[name].task_id)
         holder.process.kill()
         bench.await_quiet(bench.timing.recovery_ms + 2_000)
-        bench.look(task_id)
+        for task_id in task_ids:
+            bench.look(task_id)
 
 
 def _await_witness(bench: Bench, event: str) -> None:
-    """Wait for the second execution; where there is none, that is judged."""
+    """Wait for the third execution of two tasks; where there is none, that is judged."""
     with contextlib.suppress(WaitedTooLong):
-        bench.await_witness(event, label="loses its lease", count=2,
+        bench.await_witness(event, label="in hand", count=3,
                             limit_s=bench.timing.recovery_ms / 1000)
 
 

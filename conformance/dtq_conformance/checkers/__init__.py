@@ -14,6 +14,7 @@ from dtq_conformance.checkers import (
     depth_is_exact,
     drained_on_stop,
     duplicates_justified,
+    fields_as_promised,
     gives_way_to_its_namesake,
     kept_through_broker_trouble,
     metrics_count_right,
@@ -63,5 +64,6 @@ CHECKERS: dict[str, Check] = {
     "depth_is_exact": depth_is_exact.check,
     "metrics_count_right": metrics_count_right.check,
     "secrets_stay_secret": secrets_stay_secret.check,
+    "fields_as_promised": fields_as_promised.check,
 }
 """Every checker by its name."""

@@ -57,6 +57,12 @@ LATE_MS = 1_000
 COPIED = "entry added of"
 """How an inspection begins that tells of an entry which the harness added of a finished task."""
 
+LEADS = "leads the scheduling"
+"""How an inspection begins that names the worker whose death nobody may notice for a while."""
+
+LEADER_MS = 10_000
+"""For so long after its leader's death nobody may lead, and look who is silent."""
+
 SEARCHED = 9
 """Of so many events at most, another order is looked for."""
 
@@ -189,8 +195,10 @@ def _announce_workers(history: History, ledger: Ledger, subscription: Subscripti
         if life.role != "worker" or names[life.name] > 1 or life.start_ns < subscription.from_ns:
             continue
         for name in _to_announce(history, life, subscription, said):
+            most = 1 + sum(spell.effect == "stopped" and life.pid in spell.pids
+                           for spell in history.spells) if name == "WORKER_STALE" else 1
             ledger.judged("EVT-06")
-            if said[name, life.name] != 1:
+            if not 1 <= said[name, life.name] <= most:
                 ledger.violated("EVT-06", None, f"{life.name} was announced by {name} "
                                 f"{said[name, life.name]} times, not once.", worker=life.name)
 
@@ -208,6 +216,9 @@ def _to_announce(history: History, life: Life, subscription: Subscription,
         if life.exit_code == 0 and life.asked == "terminate":
             found.append("WORKER_STOPPED")
         silent_ns = life.exit_ns + history.header.timing.recovery_ms * MS
+        if not any(page.words[0] == LEADS and page.words[1] != life.name
+                   for page in expectations.exchanges(history, "inspection")):
+            silent_ns += LEADER_MS * MS
         if life.signal == 9 and silent_ns < late_ns and any(
                 other.role == "worker" and other.start_ns < life.exit_ns
                 and (other.exit_ns or silent_ns) >= silent_ns for other in history.lives

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dtq_conformance.checkers.one_event_per_transition import COPIED, check
+from dtq_conformance.checkers.one_event_per_transition import COPIED, LEADS, check
 from dtq_conformance.exchange import Heard
 
 from tests.conformance.exchanges import expects, heard, inspected, listened
@@ -13,6 +13,7 @@ from tests.conformance.histories import (
     accuses,
     born,
     dead,
+    fault,
     gone,
     killed,
     look,
@@ -98,8 +99,21 @@ def test_a_worker_is_announced_once_when_it_comes_and_when_it_goes() -> None:
 def test_a_worker_that_was_killed_is_announced_as_silent_once() -> None:
     life = [born(1, 2, at=5), submit(), ran(21, 30), killed(1, 50), listened(),
             worker("WORKER_STARTED", 6)]
-    assert says(check, life, worker("WORKER_STALE", 900))["EVT-06"] == "holds 2"
+    silent = worker("WORKER_STALE", 900)
+    assert says(check, life, silent)["EVT-06"] == "holds 2"
     assert says(check, life)["EVT-06"] == "violated 2"
+    assert says(check, life, silent, worker("WORKER_STALE", 950))["EVT-06"] == "violated 2"
+    stood_still = fault("stopped", 20, 40, worker=1)
+    both = [worker("WORKER_STALE", 30), silent]
+    assert says(check, life, stood_still, both)["EVT-06"] == "holds 2"
+
+
+def test_the_silence_of_a_leader_may_be_noticed_late() -> None:
+    life = [born(1, 2, at=5), submit(), ran(21, 30), killed(1, 50), worker("WORKER_STARTED", 6),
+            listened(to_ms=9_000)]
+    assert says(check, life)["EVT-06"] == "holds 1"
+    assert says(check, life, inspected("h", [LEADS, "worker-1"], {}))["EVT-06"] == "holds 1"
+    assert says(check, life, inspected("h", [LEADS, "worker-2"], {}))["EVT-06"] == "violated 2"
 
 
 def test_an_absorbed_entry_and_a_dropped_outcome_are_announced_once() -> None:

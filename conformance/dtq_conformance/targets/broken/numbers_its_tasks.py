@@ -1,0 +1,24 @@
+"""Gives tasks ids that follow each other."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from types import SimpleNamespace
+
+from dtq_reference import task
+
+from dtq_conformance.targets.defect import Defect
+
+
+def _put_in() -> None:
+    numbers = itertools.count(uuid.uuid4().int)
+    task.uuid = SimpleNamespace(  # type: ignore[assignment]
+        uuid4=lambda: uuid.UUID(int=next(numbers)))
+
+
+DEFECT = Defect(
+    "numbers_its_tasks",
+    "Gives tasks ids that follow each other.",
+    caught_by=("fields_as_promised",), also=(),
+    put_in=_put_in)
