@@ -87,7 +87,8 @@ class Api:
     async def do(self, operation: str, steps: Steps[T], *, limit_s: float = ANSWER_LIMIT_S) -> T:
         """Carry out an operation, and count it."""
         try:
-            await asyncio.wait_for(self._at_once.acquire(), limit_s)
+            async with asyncio.timeout(limit_s):
+                await self._at_once.acquire()
         except TimeoutError as error:
             raise DtqError("BROKER_UNAVAILABLE", "Too many requests wait for Redis. Nothing was "
                                                  "done; try again later.") from error
@@ -149,7 +150,7 @@ async def _authorised(api: Served, request: Request) -> Actor:
     key, given = api.settings.api_key, request.headers.get("x-api-key")
     if key and given is None:
         raise DtqError("UNAUTHENTICATED", "The header X-API-Key is missing.")
-    if key and not hmac.compare_digest(str(given).encode("latin-1"), key.encode()):
+    if key and not hmac.compare_digest((given or "").encode("latin-1"), key.encode()):
         raise DtqError("FORBIDDEN", "The header X-API-Key holds another key.")
     return Actor("api:key" if key else "api:anonymous", request.state.id)
 

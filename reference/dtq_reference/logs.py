@@ -45,20 +45,17 @@ class Formatter(logging.Formatter):
         super().__init__()
         self._as_json = settings.log_json
         password = urlsplit(settings.redis_url).password or ""
-        self._secrets = [secret for secret in (settings.api_key, settings.signing_key, password,
-                                               unquote(password)) if secret]
+        secrets = {settings.api_key, settings.signing_key, password, unquote(password)} - {""}
+        longest_first = sorted(map(re.escape, secrets), key=len, reverse=True)
+        self._secret = re.compile("|".join(longest_first) or "(?!)")  # which matches nothing
 
     def format(self, record: logging.LogRecord) -> str:
         ts = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        message = self._hide(record.getMessage())
-        trace = self._hide(self.formatException(record.exc_info)) if record.exc_info else ""
+        message = self._secret.sub(HIDDEN, record.getMessage())
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        trace = self._secret.sub(HIDDEN, trace)
         if self._as_json:
             told = {"ts": ts, "level": record.levelname, "logger": record.name, "message": message}
             return json.dumps(told | {"traceback": trace} if trace else told)
         line = f"{ts} {record.levelname} {clean(record.name)}: {clean(message)}"
         return "\n    ".join([line, *map(clean, trace.splitlines())])
-
-    def _hide(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return text

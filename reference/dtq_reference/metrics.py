@@ -27,7 +27,7 @@ BUCKETS_S = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 360
 
 
 class Metric(NamedTuple):
-    """One row of the contract's table."""
+    """One row of the contract's table, which says more of what it tells."""
 
     kind: str
     labels: tuple[str, ...]
@@ -36,33 +36,25 @@ class Metric(NamedTuple):
 
 TASK = ("queue", "task_type")
 
-METRICS: dict[str, Metric] = {f"dtq_{name}": Metric(*row) for name, row in {
-    "tasks_submitted_total": ("counter", TASK, "Tasks that were accepted."),
-    "tasks_started_total": ("counter", TASK, "Attempts that were taken."),
-    "tasks_succeeded_total": ("counter", TASK, "Tasks that succeeded."),
-    "tasks_failed_total": ("counter", TASK, "Tasks that ended as failed."),
-    "tasks_retried_total": ("counter", TASK, "Attempts that led to a retry."),
-    "tasks_dead_lettered_total": ("counter", TASK, "Tasks that were given up."),
-    "tasks_superseded_total": ("counter", TASK, "Outcomes that came after the lease was lost."),
-    "tasks_completed_total": ("counter", (*TASK, "status"), "Tasks that became terminal."),
-    "task_attempts_total": ("counter", (*TASK, "result"), "Attempts that ended."),
-    "worker_tasks_total": ("counter", ("worker_id", "task_type", "result"), "The same by worker."),
-    "redis_operations_total": ("counter", ("operation", "result"), "What Redis was asked."),
-    "ingest_rejected_total": ("counter", ("queue", "reason"), "Submissions that were refused."),
-    "queue_depth": ("gauge", ("queue",), "Unfinished tasks of a queue."),
-    "queue_pending": ("gauge", ("queue",), "Tasks of a queue that are taken."),
-    "retry_scheduled": ("gauge", (), "Tasks in the schedule."),
-    "dlq_depth": ("gauge", (), "Dead letters."),
-    "workers_active": ("gauge", (), "Workers that are not stale."),
-    "worker_inflight": ("gauge", ("worker_id",), "Attempts that a worker has in hand."),
-    "task_duration_seconds": ("histogram", TASK, "From acceptance to the terminal state."),
-    "task_execution_seconds": ("histogram", TASK, "What one attempt took."),
-    "task_wait_seconds": ("histogram", TASK, "From when a task could start to when it did."),
-    "retry_delay_seconds": ("histogram", TASK, "How long a retry has to wait."),
-}.items()}
+METRICS = {
+    f"dtq_{name}": Metric(kind, labels, name.removesuffix("_total").replace("_", " "))
+    for kind, labels, names in (
+        ("counter", TASK, "tasks_submitted_total tasks_started_total tasks_succeeded_total "
+         "tasks_failed_total tasks_retried_total tasks_dead_lettered_total tasks_superseded_total"),
+        ("counter", (*TASK, "status"), "tasks_completed_total"),
+        ("counter", (*TASK, "result"), "task_attempts_total"),
+        ("counter", ("worker_id", "task_type", "result"), "worker_tasks_total"),
+        ("counter", ("operation", "result"), "redis_operations_total"),
+        ("counter", ("queue", "reason"), "ingest_rejected_total"),
+        ("gauge", ("queue",), "queue_depth queue_pending"),
+        ("gauge", (), "retry_scheduled dlq_depth workers_active"),
+        ("gauge", ("worker_id",), "worker_inflight"),
+        ("histogram", TASK, "task_duration_seconds task_execution_seconds task_wait_seconds "
+         "retry_delay_seconds"),
+    ) for name in names.split()}
 
-READ = frozenset({"dtq_queue_depth", "dtq_queue_pending", "dtq_retry_scheduled", "dtq_dlq_depth",
-                  "dtq_workers_active"})
+READ = {name for name, metric in METRICS.items()
+        if metric.kind == "gauge" and metric.labels != ("worker_id",)}
 """Gauges whose values are read from Redis when the API is scraped."""
 
 RESULTS = {None: "success", "TimeoutError": "timeout", "RetryableError": "failure",

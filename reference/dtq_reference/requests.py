@@ -75,14 +75,15 @@ async def refuse(request: Request, error: Exception) -> Response:
                                f"{phrase}: {request.method} {request.url.path}.")
             headers = error.headers
         case RequestValidationError():
-            fault = error.errors()[0]
-            refusal = DtqError("INVALID_REQUEST", f"{fault['loc'][-1]}: {fault['msg']}.")
+            first = error.errors()[0]
+            refusal = DtqError("INVALID_REQUEST", f"{first['loc'][-1]}: {first['msg']}.")
         case _:
             refusal = DtqError("INTERNAL_ERROR", "The request failed; the log says why.")
     status, body = answer_to(refusal, request)
     if status >= 500:
-        log.error("request %s, %s %s: %s", request.state.id, request.method, request.url.path,
-                  refusal, exc_info=None if error is refusal else error)
+        fault = None if error is refusal else error
+        log.log(logging.ERROR if fault else logging.WARNING, "request %s, %s %s: %s",
+                request.state.id, request.method, request.url.path, refusal, exc_info=fault)
     return answer(body, status, headers)
 
 
