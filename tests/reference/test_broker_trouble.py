@@ -123,6 +123,7 @@ def recovers(site: Site, worker: LabProcess, ready: Callable[[], int]) -> None:
     assert worker.alive
 
 
+# WORK-15, WORK-22
 @pytest.mark.parametrize("case", [*REFUSING, *PASSING], ids=named)
 def test_nothing_accepted_is_lost_and_new_work_is_taken_again(
         site: Site, worker: LabProcess, ready: Callable[[], int], case: Case,
@@ -163,6 +164,7 @@ def test_a_server_that_lost_its_data_gets_new_work_done(
     recovers(site, worker, ready)
 
 
+# WORK-21
 def test_out_of_memory_only_submissions_are_refused_and_all_else_goes_on(
         site: Site, worker: LabProcess, ready: Callable[[], int], tmp_path: Path) -> None:
     until, engine = tmp_path / "until", site.engine

@@ -29,6 +29,7 @@ def retrying(engine: Engine, **fields: Any) -> str:
 WAITING = [pending, queued, released, retrying]
 
 
+# CANCEL-02
 @pytest.mark.parametrize("waits", WAITING)
 def test_what_waits_is_cancelled_at_once_and_nothing_leads_to_it_any_more(
         engine: Engine, waits: Callable[..., str]) -> None:

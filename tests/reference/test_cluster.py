@@ -98,6 +98,7 @@ def test_a_slot_that_no_node_tells_of_is_an_os_error() -> None:
 
 # On a cluster -----------------------------------------------------------------------------------
 
+# DUR-06
 @pytest.mark.slow
 def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has(
         lab: Lab, tmp_path: Path) -> None:
@@ -177,6 +178,7 @@ def has_moved(node: Node, key: str) -> bool:
     return False
 
 
+# KEY-10
 @pytest.mark.slow
 def test_two_prefixes_live_on_two_masters_side_by_side(lab: Lab, cluster: Cluster) -> None:
     homes = [cluster.master_of(prefix) for prefix in (FOLLOWED, OTHER)]
@@ -245,6 +247,7 @@ async def asked(transport: AsyncTransport) -> int:
 
 # On one server ----------------------------------------------------------------------------------
 
+# KEY-09
 @pytest.mark.slow
 def test_two_installations_on_one_server_do_not_touch_each_other(lab: Lab, engine: Engine) -> None:
     with closing(Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")) as other:

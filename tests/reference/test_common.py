@@ -15,6 +15,7 @@ def bury(engine: Engine) -> str:
     return task_id
 
 
+# DLQ-09
 @pytest.mark.parametrize("limit", [1, 3])
 def test_the_newest_dead_letters_exist_and_no_more(engine: Engine, limit: int) -> None:
     engine = engine.with_settings(dlq_maxlen=limit)

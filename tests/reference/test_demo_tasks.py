@@ -45,6 +45,7 @@ def lines(witness: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in witness.read_text().splitlines()]
 
 
+# DEMO-01
 def test_the_demonstration_tasks_of_the_contract_are_registered() -> None:
     assert handlers.names() >= set(NAMES)
 
@@ -81,11 +82,13 @@ def test_flaky_fails_as_often_as_it_is_told_and_always_fail_always() -> None:
         do("always_fail_task", {}, 100)
 
 
+# DEMO-03
 def test_without_a_return_the_result_says_who_executed_which_attempt(witness: Path) -> None:
     assert probe({"sleep": 1}, {"block": 1}, {"busy": 1}, attempt=4) == {
         "attempt": 4, "worker_id": "w", "pid": os.getpid()}
 
 
+# DEMO-04
 def test_start_and_end_are_witnessed_with_all_that_a_judge_needs(witness: Path) -> None:
     probe({"return": 1})
     start, end = lines(witness)
@@ -138,6 +141,7 @@ def test_a_guarded_step_is_done_by_the_first_attempt_alone(
     assert probe({"once": "k"}, {"return": 5}) == 5
 
 
+# HAND-02
 def test_the_sync_probe_does_and_witnesses_the_same(witness: Path) -> None:
     with pytest.raises(PermanentError):
         do("sync_probe_task", {"steps": [{"sleep": 1}, {"fail": "permanent"}]})

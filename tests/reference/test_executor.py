@@ -42,6 +42,7 @@ def test_a_delay_is_the_capped_power_give_or_take_the_jitter(
     assert retry_delay_ms(attempt, settings, draw) == pytest.approx(expected, abs=0.51)
 
 
+# RETRY-12
 @given(ATTEMPTS, SETTINGS)
 def test_a_delay_that_is_drawn_lies_within_the_jitter_and_is_never_below_nought(
         attempt: int, settings: Settings) -> None:
@@ -193,12 +194,14 @@ def test_a_handler_that_breaks_when_it_is_cancelled_has_failed(started: list[str
     assert outcome.error_class == "KeyError"
 
 
+# CANCEL-03
 def test_a_handler_is_cancelled_once_on_request_and_once_at_its_limit(started: list[str]) -> None:
     outcome = cancelled(started, taken("deaf", timeout_ms=100))
     assert outcome.error_class == "TimeoutError"
     assert started[:3] == ["deaf", "not heard", "not heard"]
 
 
+# CANCEL-04
 def test_a_handler_in_a_thread_runs_out(started: list[str]) -> None:
     go = threading.Event()
 
@@ -230,6 +233,7 @@ def test_a_cancellation_of_what_is_not_begun_does_nothing() -> None:
     Hold(taken("sleeps"), 0).cancel()
 
 
+# WORK-08
 def test_a_worker_is_stuck_when_every_slot_is_overdue_for_a_visibility_timeout(
         started: list[str]) -> None:
     async def use(executor: Executor, hands: Hands) -> int:

@@ -17,6 +17,7 @@ def forget(engine: Engine) -> int:
     return removed
 
 
+# KEY-16
 def test_an_empty_queue_loses_its_name_and_its_streams(engine: Engine) -> None:
     engine.bury()
     assert forget(engine) == 1

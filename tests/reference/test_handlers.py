@@ -54,6 +54,7 @@ def test_the_modules_that_were_loaded_are_known() -> None:
     assert handlers.modules == ["json", "dtq_reference.states"]
 
 
+# RETRY-07
 @pytest.mark.parametrize(("error", "is_retryable"), [
     (RetryableError(), True), (TimeoutError(), True), (RedisConnectionError(), True),
     (RedisTimeoutError(), True), (PermanentError(), False), (ValueError(), False),
@@ -90,6 +91,7 @@ def operation(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
+# HAND-04
 def test_an_operation_whose_result_is_recorded_is_not_done_again(
         once: Engine, operation: Any) -> None:
     done: list[int] = []
@@ -152,6 +154,7 @@ def tell(outcome: Outcome, state: str) -> None:
     asyncio.run(settled())
 
 
+# HAND-06
 def test_each_hook_hears_of_a_finished_task_and_of_no_other() -> None:
     heard: list[tuple[Outcome, str]] = []
 

@@ -34,6 +34,7 @@ def test_a_handler_that_holds_up_the_loop_for_several_leases_keeps_its_task(
     assert other.alive
 
 
+# WORK-13
 def test_it_ends_with_a_worker_that_was_killed_alone(lab: Lab, engine: Engine) -> None:
     worker = start_worker(lab, engine)
     heartbeat = heartbeat_of(worker)

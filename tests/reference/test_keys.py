@@ -23,6 +23,7 @@ def test_streams_come_most_urgent_first() -> None:
     assert Keys("x:").streams("q") == [f"x:stream:q:p{level}" for level in range(9, -1, -1)]
 
 
+# KEY-08
 def test_nothing_is_written_outside_the_prefix(engine: Engine) -> None:
     foreign = set(engine.redis.keys("*"))
     worker = engine.worker()
@@ -36,6 +37,7 @@ def test_nothing_is_written_outside_the_prefix(engine: Engine) -> None:
             if not key.startswith(engine.keys.prefix.encode())} <= foreign
 
 
+# KEY-09
 def test_two_installations_on_one_server_do_not_see_each_other(engine: Engine) -> None:
     other = Engine(engine.settings.redis_url, engine.keys.prefix + "other:")
     task_id = engine.submit()

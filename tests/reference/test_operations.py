@@ -158,6 +158,7 @@ def test_what_is_not_known_is_none_or_not_found(engine: Engine, task_id: str) ->
     assert engine.dump() == {}
 
 
+# KEY-18
 def test_a_result_that_is_not_kept_any_more_is_said_to_be_expired(engine: Engine) -> None:
     worker = engine.worker()
     task_id = engine.submit()
@@ -273,6 +274,7 @@ def test_the_depth_of_the_schedule_has_a_field_for_each_queue_with_members_only(
 
 # Workers ----------------------------------------------------------------------------------------
 
+# KEY-19
 def test_a_worker_is_shown_as_it_describes_itself(engine: Engine) -> None:
     first, second = engine.worker("b"), engine.worker("a")
     assert [each.worker_id for each in engine.do(engine.operations.workers())] == ["a", "b"]
@@ -283,6 +285,7 @@ def test_a_worker_is_shown_as_it_describes_itself(engine: Engine) -> None:
     assert engine.queue.worker("a").status == "stopped"
 
 
+# WORK-14
 @pytest.mark.parametrize(("silent_ms", "status", "active"), [(2_000, "ready", 1),
                                                              (60_000, "stale", 0)])
 def test_a_worker_is_stale_after_three_heartbeats_without_one(
@@ -294,6 +297,7 @@ def test_a_worker_is_stale_after_three_heartbeats_without_one(
     assert engine.queue.queue_stats("default").workers_active == active
 
 
+# KEY-20
 def test_an_administrative_action_says_who_asked_for_it_and_the_list_of_them_is_bounded(
         engine: Engine) -> None:
     for _ in range(3):

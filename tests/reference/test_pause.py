@@ -42,6 +42,7 @@ def test_a_spent_budget_and_an_ended_time_to_live_wait_for_the_end_of_the_pause(
     assert engine.status(spent) == "dead_lettered"
 
 
+# PAUSE-04
 def test_a_take_whose_answer_was_lost_is_given_again(engine: Engine) -> None:
     worker = engine.worker()
     task_id = engine.submit()
@@ -53,6 +54,7 @@ def test_a_take_whose_answer_was_lost_is_given_again(engine: Engine) -> None:
     assert (reply.state, reply.tasks[0].attempt) == ("paused", 1)
 
 
+# PAUSE-03
 def test_submission_promotion_renewal_settlement_and_release_go_on(engine: Engine) -> None:
     worker = engine.worker()
     for _ in range(3):
@@ -69,6 +71,7 @@ def test_submission_promotion_renewal_settlement_and_release_go_on(engine: Engin
         "queued"}
 
 
+# PAUSE-03
 def test_cancellation_and_requeue_go_on(engine: Engine) -> None:
     dead, waits = engine.bury(), engine.submit()
     engine.pause()

@@ -100,6 +100,7 @@ def test_a_failure_is_what_it_would_be_in_the_worker() -> None:
     with_pool(use)
 
 
+# WORK-11
 @pytest.mark.parametrize("step", [{"sleep": 60_000}, {"busy": 60_000}], ids=str)
 def test_a_handler_past_its_limit_is_killed_and_replaced(step: dict[str, Any]) -> None:
     async def use(pool: ProcessPool) -> None:
@@ -111,6 +112,7 @@ def test_a_handler_past_its_limit_is_killed_and_replaced(step: dict[str, Any]) -
     with_pool(use)
 
 
+# WORK-12
 @pytest.mark.parametrize(("step", "code"), [({"exit": 3}, 3), ({"kill": True}, -9)], ids=str)
 def test_a_child_that_dies_fails_its_own_attempt_and_no_other(
         step: dict[str, Any], code: int, tmp_path: Path) -> None:

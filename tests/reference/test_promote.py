@@ -9,6 +9,7 @@ from tests.reference.engine import ANOTHER, LEADER, Engine, failed
 NOTHING = (True, 0, False, False)
 
 
+# SCHED-03
 def test_only_the_holder_of_the_lock_promotes_and_it_refreshes_the_lock(engine: Engine) -> None:
     task_id = engine.submit(delay_ms=60_000)
     engine.promote(LEADER)
@@ -21,6 +22,7 @@ def test_only_the_holder_of_the_lock_promotes_and_it_refreshes_the_lock(engine: 
     assert 5_000 < engine.redis.pttl(engine.keys.scheduler_lock) <= SCHEDULER_LOCK_MS
 
 
+# SCHED-03
 def test_when_the_lock_has_ended_another_leads(engine: Engine) -> None:
     engine.promote(LEADER)
     engine.redis.delete(engine.keys.scheduler_lock)
@@ -90,6 +92,7 @@ def test_a_member_without_a_task_leaves_the_schedule(engine: Engine) -> None:
     assert engine.redis.zcard(engine.keys.schedule) == 0
 
 
+# TTL-05
 def test_a_task_whose_time_to_live_is_over_when_it_is_due_expires(engine: Engine) -> None:
     delayed = engine.submit(delay_ms=60_000, metadata={"ttl_seconds": 60}, idempotency_key="k")
     retried = engine.wait_for_retry(metadata={"ttl_seconds": 60})

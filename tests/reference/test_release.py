@@ -11,6 +11,7 @@ from tests.reference.engine import Engine, succeeded
 from tests.reference.test_settle import NOT_THE_HOLDER
 
 
+# STOP-07
 def test_what_never_started_waits_again_on_the_same_entry_with_its_attempt_unspent(
         engine: Engine) -> None:
     task_id = engine.submit(max_attempts=1)
@@ -34,6 +35,7 @@ def test_what_started_is_kept_and_can_be_renewed_and_settled(engine: Engine) -> 
     assert engine.settle(worker, succeeded(started)) == ["succeeded"]
 
 
+# DLV-26
 def test_what_the_process_never_saw_is_given_back_too(engine: Engine) -> None:
     worker = engine.worker()
     task_id = engine.submit()

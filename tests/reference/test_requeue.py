@@ -27,6 +27,7 @@ def test_a_requeued_task_begins_anew_on_a_new_entry_and_its_letter_is_gone(
     assert engine.settle(worker, failed(taken)) == ["retrying"]
 
 
+# DLV-36
 def test_a_requeue_is_audited_and_sent_again_it_is_answered_with_the_state_it_finds(
         engine: Engine) -> None:
     task_id = engine.bury()
@@ -105,6 +106,7 @@ def test_what_is_not_known_is_not_found(engine: Engine, task_id: str) -> None:
     assert engine.dump() == before
 
 
+# DLQ-12
 def test_an_orphan_is_not_found(engine: Engine) -> None:
     orphan = engine.submit()
     engine.redis.delete(engine.keys.task_prefix + orphan)
@@ -120,6 +122,7 @@ def key(engine: Engine) -> str:
     return engine.keys.idempotency_prefix + "default:k"
 
 
+# IDEM-14
 @pytest.mark.parametrize("is_absent", [False, True])
 def test_the_record_of_its_key_says_processing_again_without_an_expiry_and_is_restored(
         engine: Engine, is_absent: bool) -> None:
@@ -136,6 +139,7 @@ def test_the_record_of_its_key_says_processing_again_without_an_expiry_and_is_re
     assert engine.key_record("k")["state"] == "completed"
 
 
+# IDEM-15
 def test_it_is_refused_while_the_record_names_another_unfinished_task(engine: Engine) -> None:
     task_id = engine.bury(idempotency_key="k")
     engine.redis.delete(key(engine))
@@ -177,6 +181,7 @@ def test_its_time_to_live_begins_anew(engine: Engine) -> None:
     assert engine.take_one(engine.worker()).task_id == task_id
 
 
+# CANCEL-07
 def test_a_request_to_cancel_does_not_outlive_it(engine: Engine) -> None:
     task_id = engine.bury()
     engine.redis.hset(engine.keys.task_prefix + task_id, "cancel_requested", 1)

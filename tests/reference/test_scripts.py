@@ -436,6 +436,7 @@ def out_of_memory(engine: Engine) -> Iterator[Callable[[], None]]:
     engine.redis.config_set("maxmemory", 0)
 
 
+# WORK-21
 @pytest.mark.parametrize(("name", "scene"), ALL_SCENES)
 def test_without_memory_new_work_is_refused_and_everything_else_is_done_as_ever(
         engine: Engine, out_of_memory: Callable[[], None], name: str, scene: Scene) -> None:
@@ -471,6 +472,7 @@ def hang_up_after_sending(engine: Engine, call: Call, *, lacking_bytes: int) -> 
              reason="the server to have noticed that the client is gone", limit_s=5)
 
 
+# DLV-14, DLV-15, DLV-16, DLV-17, DLV-18, DLV-19, DLV-20
 @pytest.mark.parametrize(("name", "scene"), ALL_SCENES)
 def test_a_client_that_dies_after_sending_a_call_has_done_all_of_it(
         engine: Engine, name: str, scene: Scene) -> None:
@@ -483,6 +485,7 @@ def test_a_client_that_dies_after_sending_a_call_has_done_all_of_it(
     assert engine.dump() == after
 
 
+# DLV-14, DLV-15, DLV-16, DLV-17, DLV-18, DLV-19, DLV-20
 def test_a_client_that_dies_before_the_last_byte_of_a_call_has_done_nothing(
         engine: Engine) -> None:
     call = settle_every_way(engine)

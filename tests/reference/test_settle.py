@@ -11,6 +11,7 @@ from dtq_reference.calls import Identity, Outcome, Taken
 from tests.reference.engine import Engine, failed, succeeded
 
 
+# KEY-17
 def test_a_success_leaves_its_result_and_no_entry_and_the_record_begins_to_expire(
         engine: Engine) -> None:
     worker = engine.worker()
@@ -63,6 +64,7 @@ def test_a_permanent_failure_or_the_last_attempt_ends_in_the_dead_letters(
     assert not engine.expires(task_id)
 
 
+# RETRY-10
 def test_with_dead_lettering_off_it_is_failed_and_begins_to_expire(engine: Engine) -> None:
     quiet = engine.with_settings(dlq_enabled=False)
     worker = engine.worker()

@@ -113,6 +113,7 @@ ENDS = [(succeeds, "succeeded", "completed"), (fails, "failed", "failed"),
         (expires, "expired", "failed")]
 
 
+# IDEM-13
 def test_the_first_submission_of_a_key_leaves_a_record_that_does_not_expire(
         engine: Engine) -> None:
     task_id = engine.submit(idempotency_key="k")
@@ -166,6 +167,7 @@ def test_a_key_is_of_one_queue(engine: Engine) -> None:
     assert engine.key_record("k", "mail")["task_id"] == second
 
 
+# IDEM-07
 def test_a_record_of_a_vanished_task_is_replaced(engine: Engine) -> None:
     vanished = engine.submit(idempotency_key="k")
     engine.redis.delete(engine.keys.task_prefix + vanished)
@@ -182,6 +184,7 @@ def test_the_task_id_is_looked_at_before_the_key(engine: Engine) -> None:
     assert engine.queue.submit(task_type="t", task_id=TASK_ID, idempotency_key="k") == again
 
 
+# IDEM-12
 @pytest.mark.parametrize(("end", "status", "state"), ENDS)
 def test_a_step_changes_a_record_only_if_it_names_its_task(
         engine: Engine, end: Callable[[Engine, str], None], status: str, state: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.reference.engine import Engine, succeeded
 
 
+# KEY-12
 def test_a_consumer_with_pending_entries_is_never_deleted(engine: Engine) -> None:
     dead = engine.worker("dead")
     engine.submit()
@@ -16,6 +17,7 @@ def test_a_consumer_with_pending_entries_is_never_deleted(engine: Engine) -> Non
     assert engine.take_one(engine.worker()).attempt == 2
 
 
+# KEY-13
 def test_an_idle_consumer_goes_when_its_worker_is_gone_stopped_or_another_process(
         engine: Engine) -> None:
     gone, stopped, replaced, alive = (engine.worker(name) for name in

@@ -19,6 +19,7 @@ def ids(tasks: list[Taken]) -> list[str]:
 
 # Order and capacity -----------------------------------------------------------------------------
 
+# PRIO-03
 def test_levels_are_served_from_nine_to_nought_and_the_oldest_first_within_one(
         engine: Engine) -> None:
     submitted = [(priority, engine.submit(priority=priority))
@@ -128,6 +129,7 @@ def test_a_released_task_keeps_its_attempt_number_and_counts_no_loss(engine: Eng
     assert engine.record(task_id)["losses"] == "1"
 
 
+# DLV-22
 def test_an_ended_lease_raises_the_attempt_number_each_time(engine: Engine) -> None:
     engine.submit()
     assert [engine.lose_holder().attempt for _ in range(5)] == [1, 2, 3, 4, 5]
@@ -241,6 +243,7 @@ def test_with_dead_lettering_off_an_orphan_is_acknowledged_and_deleted(engine: E
     assert engine.redis.xlen(engine.keys.stream("default", 5)) == 0
 
 
+# DLV-21
 def test_an_entry_of_a_finished_task_is_acknowledged_and_not_handed_out(engine: Engine) -> None:
     worker = engine.worker()
     task_id = engine.submit()
@@ -278,6 +281,7 @@ def test_a_task_that_lost_one_holder_is_not_alone(engine: Engine) -> None:
     assert [taken.alone for taken in engine.take(engine.worker()).tasks] == [False, False]
 
 
+# DLV-34
 def test_a_process_with_work_in_hand_gets_neither_it_nor_what_stands_after_it(
         engine: Engine) -> None:
     poison = engine.lost_twice(priority=5)
@@ -302,6 +306,7 @@ def test_it_is_not_handed_out_in_one_take_with_what_stands_before_it(engine: Eng
     assert (ids(reply.tasks), reply.blocked) == ([before], True)
 
 
+# DLV-39
 def test_what_was_read_too_far_behind_it_waits_and_is_found_by_another(engine: Engine) -> None:
     poison = engine.lost_twice(max_attempts=9)
     third = engine.worker("third")

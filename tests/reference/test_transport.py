@@ -175,6 +175,7 @@ def test_an_address_in_a_cluster_is_its_nodes_and_the_slot_of_the_prefix() -> No
 
 # Sending again ----------------------------------------------------------------------------------
 
+# WORK-16
 def test_a_server_that_lost_its_scripts_gets_the_source(engine: Engine) -> None:
     for _ in range(2):
         engine.redis.script_flush()
@@ -189,6 +190,7 @@ def test_one_call_is_sent_once_and_redis_pys_own_retries_are_off(nowhere: str) -
         assert retry.get_retries() == 0
 
 
+# WORK-23
 def test_when_nobody_could_be_reached_surely_nothing_was_done(
         nowhere: str, sender: Sender) -> None:
     with pytest.raises(DtqError, match="Nothing was done") as refused:
@@ -208,6 +210,7 @@ def test_what_the_server_refuses_for_good_is_not_sent_again(
         sender(engine.settings.redis_url, engine.promote_call(), 60)
 
 
+# WORK-20, WORK-23
 @pytest.mark.slow
 def test_a_half_open_connection_is_noticed_and_one_lost_answer_makes_it_unknown(
         engine: Engine, relay: Relay) -> None:
@@ -255,6 +258,7 @@ def test_a_subscription_outlives_an_answer_that_was_lost_elsewhere(
     assert asyncio.run(hears()) == ["message", "pong"]
 
 
+# WORK-20
 @pytest.mark.slow
 def test_a_half_open_connection_is_noticed_on_an_event_loop_too(
         engine: Engine, relay: Relay) -> None:

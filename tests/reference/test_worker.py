@@ -47,6 +47,7 @@ def until(tmp_path: Path) -> Path:
 
 # Executing --------------------------------------------------------------------------------------
 
+# HAND-01
 def test_a_handler_is_told_its_task_attempt_worker_queue_and_payload(
         busy_engine: Engine) -> None:
     task_id = busy_engine.submit(task_type="describe_context", payload={"a": "ä"})
@@ -56,12 +57,14 @@ def test_a_handler_is_told_its_task_attempt_worker_queue_and_payload(
         "payload": {"a": "ä"}})
 
 
+# RETRY-09
 def test_an_unknown_task_type_is_one_attempt_and_never_executed(busy_engine: Engine) -> None:
     task = wait_for_status(busy_engine, busy_engine.submit(task_type="os.system"))
     assert (task.status, task.attempt, task.error_message, task.retryable) == (
         "dead_lettered", 1, "unknown_task_type:os.system", False)
 
 
+# WORK-05
 @pytest.mark.parametrize("task_type", ["wait_on_loop", "wait_in_thread"])
 def test_an_attempt_ends_at_its_time_limit_and_may_be_retried(
         busy_engine: Engine, until: Path, task_type: str) -> None:
@@ -72,6 +75,7 @@ def test_an_attempt_ends_at_its_time_limit_and_may_be_retried(
         "dead_lettered", 2, "TimeoutError", True)
 
 
+# WORK-06
 def test_a_late_return_is_ignored(busy_engine: Engine, until: Path) -> None:
     task_id = busy_engine.submit(task_type="wait_in_thread", payload={"until": str(until)},
                                  timeout_ms=50, max_attempts=1)
@@ -84,12 +88,14 @@ def test_a_late_return_is_ignored(busy_engine: Engine, until: Path) -> None:
     assert not busy_engine.redis.exists(busy_engine.keys.result_prefix + task_id)
 
 
+# RETRY-08
 def test_a_result_that_is_not_json_is_a_permanent_failure(busy_engine: Engine) -> None:
     task = wait_for_status(busy_engine, busy_engine.submit(
         task_type="probe_task", payload={"steps": [{"return_unserialisable": True}]}))
     assert (task.status, task.attempt, task.error_class) == ("dead_lettered", 1, "ResultNotJson")
 
 
+# HAND-05
 def test_a_result_that_is_too_long_is_cut_and_marked_and_is_valid_json(
         busy_engine: Engine) -> None:
     task_id = busy_engine.submit(task_type="probe_task",
@@ -100,6 +106,7 @@ def test_a_result_that_is_too_long_is_cut_and_marked_and_is_valid_json(
     assert busy_engine.redis.strlen(busy_engine.keys.result_prefix + task_id) <= 1000
 
 
+# HAND-03, RETRY-08
 @pytest.mark.parametrize(("failure", "error_class", "attempts"), [
     ("retryable", "RetryableError", 3), ("permanent", "PermanentError", 1),
     ("unknown", "RuntimeError", 1)])
@@ -154,6 +161,7 @@ def test_a_handler_that_swallows_its_cancellation_is_settled_at_its_limit_all_th
     assert log.read_text().split() == ["1", "2", "3"]
 
 
+# WORK-08
 def test_a_worker_whose_every_slot_stays_overdue_ends_with_its_code(
         lab: Lab, engine: Engine, until: Path) -> None:
     worker = start_worker(lab, engine, "stuck", concurrency=1)
@@ -167,6 +175,7 @@ def test_a_worker_whose_every_slot_stays_overdue_ends_with_its_code(
     assert (engine.pending(), engine.consumers()) == ({}, set())
 
 
+# CANCEL-03
 def test_a_handler_that_is_awaited_is_cancelled_while_it_runs(
         busy_engine: Engine, until: Path) -> None:
     task_id = busy_engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
@@ -177,6 +186,7 @@ def test_a_handler_that_is_awaited_is_cancelled_while_it_runs(
         "cancelled", 1, "Cancelled", False)
 
 
+# CANCEL-04
 def test_a_handler_in_a_thread_runs_out_and_its_success_stands(
         busy_engine: Engine, until: Path) -> None:
     task_id = busy_engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
@@ -190,6 +200,7 @@ def test_a_handler_in_a_thread_runs_out_and_its_success_stands(
     assert wait_for_status(busy_engine, task_id).status == "succeeded"
 
 
+# WORK-11
 def test_with_a_pool_a_sync_handler_can_be_killed_and_costs_no_slot(
         lab: Lab, engine: Engine, until: Path) -> None:
     worker = start_worker(lab, engine, "pooled", concurrency=2, process_pool=True)
@@ -227,6 +238,7 @@ def test_with_a_signing_key_nothing_is_executed_that_was_not_signed(
     assert not {line.task_id for line in lab.witness_lines()} & {unsigned, forged}
 
 
+# HAND-06
 def test_the_completion_hook_hears_once_of_each_finished_task_and_not_of_a_retry(
         lab: Lab, engine: Engine, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
@@ -307,6 +319,7 @@ def test_a_drain_limit_of_nought_gives_back_and_exits(
     assert set(engine.pending()) == {task_id}
 
 
+# STOP-06
 def test_a_second_signal_ends_it_at_once(lab: Lab, engine: Engine, until: Path) -> None:
     worker = start_worker(lab, engine, "hasty", drain_timeout_s=3600)
     task_id = engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
@@ -348,6 +361,7 @@ def still_works(engine: Engine, worker: LabProcess) -> bool:
     return worker.alive and task.status == "succeeded" and task.worker_id == "tough"
 
 
+# WORK-03
 def test_a_duty_that_crashes_is_logged_and_started_again(
         engine: Engine, worker: LabProcess) -> None:
     heartbeat_of(worker).kill()
@@ -393,12 +407,14 @@ def test_a_worker_whose_hash_was_lost_says_hello_again(
     assert engine.redis.hget(engine.keys.worker_prefix + "tough", "incarnation") == before
 
 
+# WORK-16
 def test_a_server_that_lost_its_scripts_needs_no_restart_of_the_worker(
         engine: Engine, worker: LabProcess) -> None:
     engine.redis.script_flush()
     assert still_works(engine, worker)
 
 
+# WORK-17
 def test_lost_groups_are_made_anew_and_nothing_that_waited_is_skipped(
         engine: Engine, worker: LabProcess) -> None:
     for stream in engine.keys.streams("default"):
@@ -421,6 +437,7 @@ def test_a_killed_workers_task_is_executed_again_by_another(
     assert wait_for_status(engine, task_id).result == {"attempt": 2}
 
 
+# WORK-15
 def test_a_broker_that_was_killed_and_restarted_needs_no_restart_of_the_worker(
         tmp_path: Path, until: Path) -> None:
     with Lab(tmp_path / "logs", persistence="always") as lab:
