@@ -11,7 +11,6 @@ from dtq_reference.calls import Identity, Outcome, Taken
 from tests.reference.engine import Engine, failed, succeeded
 
 
-# KEY-17
 def test_a_success_leaves_its_result_and_no_entry_and_the_record_begins_to_expire(
         engine: Engine) -> None:
     worker = engine.worker()
