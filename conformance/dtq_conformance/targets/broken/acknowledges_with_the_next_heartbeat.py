@@ -32,5 +32,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "acknowledges_with_the_next_heartbeat",
     "Settles a task in one step, and acknowledges its entry in another: with the next heartbeat.",
-    caught_by=("one_way_leads_to_each_unfinished_task",), also=("nothing_left_behind",),
+    caught_by=("one_way_leads_to_each_unfinished_task",),
+    also=("depth_is_exact", "metrics_count_right", "nothing_left_behind"),
     put_in=_put_in)

@@ -16,5 +16,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "counts_only_delayed_tasks",
     "Counts delayed tasks, and no retries, when it keeps the depth of the schedule.",
-    caught_by=("one_way_leads_to_each_unfinished_task",), also=(),
+    caught_by=("one_way_leads_to_each_unfinished_task",), also=("depth_is_exact",),
     put_in=_put_in)

@@ -13,5 +13,6 @@ DEFECT = Defect(
     "does_not_count_redelivery",
     "Does not raise the attempt number when a lease has ended.",
     caught_by=("attempts_bounded",),
-    also=("dead_letters_complete", "drained_on_stop", "nothing_lost", "one_terminal_state"),
+    also=("dead_letters_complete", "drained_on_stop", "nothing_lost", "one_event_per_transition",
+          "one_terminal_state"),
     put_in=_put_in)

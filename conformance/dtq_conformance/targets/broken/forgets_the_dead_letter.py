@@ -16,5 +16,6 @@ DEFECT = Defect(
     "forgets_the_dead_letter",
     "Says dead_lettered and adds no dead letter.",
     caught_by=("dead_letters_complete",),
-    also=("nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
+    also=("metrics_count_right", "nothing_left_behind", "one_way_leads_to_each_unfinished_task",
+          "secrets_stay_secret"),
     put_in=_put_in)

@@ -15,5 +15,6 @@ DEFECT = Defect(
     "leaves_the_schedule_member",
     "Promotes a task and leaves its member in the schedule.",
     caught_by=("nothing_left_behind",),
-    also=("attempts_bounded", "nothing_lost", "one_way_leads_to_each_unfinished_task"),
+    also=("attempts_bounded", "metrics_count_right", "nothing_lost",
+          "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)
