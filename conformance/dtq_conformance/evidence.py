@@ -15,6 +15,8 @@ from dtq_conformance.operation import Operation
 from dtq_conformance.target import TERMINAL
 
 MS = 1_000_000
+DUE_LATE_MS = 500
+"""How much later than one interval of the scheduler what is due may be dealt with."""
 STALLED_SHARE = 0.5
 """With more of the time than this taken by stalls, a task that is late proves nothing."""
 
@@ -202,6 +204,17 @@ def may_be_paused(history: History, from_ns: int, to_ns: int) -> bool:
     return any(pause.name == "pause" and pause.outcome != "refused" and pause.asked_ns <= to_ns
                and min((r for r in resumed if r > pause.asked_ns), default=to_ns) >= from_ns
                for pause in history.operations)
+
+
+def undisturbed_until(history: History, instant_ns: int) -> bool:
+    """Whether a worker is there and nothing befell any until then: whoever leads the scheduling
+    does so all the while."""
+    workers = [lived for lived in history.lives if lived.role == "worker"]
+    return (any(lived.start_ns < instant_ns for lived in workers)
+            and not any(lived.exit_ns is not None and lived.exit_ns < instant_ns
+                        for lived in workers)
+            and not any(fault.at_ns < instant_ns for fault in history.of(Fault))
+            and not any(stall.from_ns < instant_ns for stall in history.stalls))
 
 
 def terminal(look: Operation | None) -> bool:

@@ -172,7 +172,7 @@ def _spell(history: History, execution: Execution, spell: Spell, until_ns: int) 
     return None
 
 
-def _held_up_since_ns(history: History, execution: Execution) -> int:
+def held_up_since_ns(history: History, execution: Execution) -> int:
     """Since when at most the start may have waited for handlers that let nothing else happen."""
     since_ns = execution.start_ns
     slack_ns = history.header.timing.heartbeat_ms * MS
@@ -192,7 +192,7 @@ def _past_its_limit(history: History, execution: Execution, until_ns: int) -> Be
     limit_ms = evidence.request_of(history, execution.task_id).get("timeout_ms")
     if not isinstance(limit_ms, int):
         return None
-    began_ns = _held_up_since_ns(history, execution) - history.header.timing.heartbeat_ms * MS
+    began_ns = held_up_since_ns(history, execution) - history.header.timing.heartbeat_ms * MS
     limit_ns = max(execution.start_ns, began_ns + limit_ms * MS)
     if limit_ns > until_ns or (execution.end_ns is not None and execution.end_ns < limit_ns):
         return None

@@ -31,6 +31,12 @@ def ending(request: Mapping[str, Any], attempt: int) -> Ending | None:
     return "ok"
 
 
+def says_permanent(request: Mapping[str, Any], attempt: int) -> bool:
+    """Whether the handler itself calls the failure of this attempt a permanent one."""
+    failures = [step["fail"] for step in _steps(request, attempt) if "fail" in step]
+    return ending(request, attempt) == "permanent" and failures[:1] == ["permanent"]
+
+
 def duration_ms(request: Mapping[str, Any], attempt: int) -> int | None:
     """How long the handler of this attempt works, up to the step that ends it; None if unknown."""
     if ending(request, attempt) is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from dtq_conformance import evidence
+from dtq_conformance import evidence, plan
 from dtq_conformance.choices import Choice, choices
 from dtq_conformance.history import Execution, Fault, History, Life, Process, Stall, Witness
 from dtq_conformance.justification import befell
@@ -77,7 +77,18 @@ def not_tried_again(history: History, drawn: random.Random) -> Records | None:
 
 def permanent_failure_tried_again(history: History, drawn: random.Random) -> Records | None:
     failed = pick(drawn, [
+        e for e in executions(history) if e.end_ns and plan.says_permanent(
+            evidence.request_of(history, e.task_id), e.attempt)
+        and befell(history, e, e.end_ns + 5 * MS) is None and not after(history, e)])
+    return failed and [*history.records, *lines(
+        failed, attempt=failed.attempt + 1, start_ns=failed.end_ns + MS,
+        end_ns=failed.end_ns + 2 * MS)]
+
+
+def unexpected_failure_tried_again(history: History, drawn: random.Random) -> Records | None:
+    failed = pick(drawn, [
         e for e in executions(history) if ending(history, e) == "permanent" and e.end_ns
+        and not plan.says_permanent(evidence.request_of(history, e.task_id), e.attempt)
         and befell(history, e, e.end_ns + 5 * MS) is None and not after(history, e)])
     return failed and [*history.records, *lines(
         failed, attempt=failed.attempt + 1, start_ns=failed.end_ns + MS,
@@ -300,7 +311,8 @@ def _starts_when_due(history: History, last: Execution) -> bool:
 FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "attempts_bounded": (
         ("RETRY-01", started_too_often), ("RETRY-02", number_given_twice),
-        ("RETRY-03", not_tried_again), ("RETRY-04", permanent_failure_tried_again)),
+        ("RETRY-03", not_tried_again), ("RETRY-04", permanent_failure_tried_again),
+        ("RETRY-08", unexpected_failure_tried_again)),
     "dead_letters_complete": (
         ("DLQ-01", letter_missing), ("DLQ-03", letter_twice), ("DLQ-03", letter_of_a_success),
         ("DLQ-02", letter_with_a_wrong_count), ("DLQ-02", letter_with_another_class),

@@ -50,3 +50,11 @@ def test_the_result_names_the_holder_unless_a_step_returns_something_else() -> N
     assert plan.tells_its_holder(request({"sleep": 1}))
     assert not plan.tells_its_holder(request({"return": 7}))
     assert (plan.returns(request({"return": 7})), plan.returns(request())) == ([7], [])
+
+
+@pytest.mark.parametrize(("steps", "says"), [
+    ([{"fail": "permanent"}], True), ([{"fail": "unknown"}], False),
+    ([{"return_unserialisable": True}], False), ([{"fail": "retryable"}], False),
+    ([{"fail": "retryable", "until_attempt": 1}, {"fail": "permanent"}], True)])
+def test_a_handler_says_itself_what_is_permanent(steps: list[dict[str, Any]], says: bool) -> None:
+    assert plan.says_permanent(request(*steps), 2) is says

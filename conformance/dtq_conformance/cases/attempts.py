@@ -29,5 +29,5 @@ CASES = (
           ("RETRY-01", "RETRY-02", "RETRY-03", "DLV-01"), _failures_are_tried_again),
     Trial("conformance", "permanent_failures_are_not_tried_again",
           "Permanent errors, unexpected ones, and a result that is not JSON.",
-          ("RETRY-04", "DLQ-01", "DLV-01"), _permanent_failures_are_not),
+          ("RETRY-04", "RETRY-08", "DLQ-01", "DLV-01"), _permanent_failures_are_not),
 )

@@ -67,6 +67,6 @@ CASES = (
           needs=("idempotency",), key_ms=1_000),
     Trial("conformance", "a_requeue_looks_at_the_key",
           "A dead letter's key was forgotten and is another task's now; it is requeued.",
-          ("IDEM-05", "DLQ-08"), _a_requeue_looks_at_the_key,
+          ("IDEM-05", "IDEM-15", "DLQ-08"), _a_requeue_looks_at_the_key,
           needs=("idempotency", "dlq"), key_ms=1_000),
 )

@@ -16,11 +16,12 @@ def _a_paused_queue_waits(bench: Bench) -> None:
         bench.await_witness("start", label=label)
     bench.pause()
     bench.submit_many(3)
-    bench.submit(delay_ms=LEASE_MS // 4)
+    late = bench.submit(delay_ms=LEASE_MS // 4)
     bench.await_all_terminal([held])
     bench.await_status(retried, "queued")
     bench.await_quiet(LEASE_MS)
-    bench.look(held)
+    for task_id in (held, late):
+        bench.look(task_id)
     bench.resume()
 
 
@@ -39,7 +40,7 @@ def _a_pause_holds_for_redeliveries(bench: Bench) -> None:
 CASES = (
     Trial("conformance", "a_paused_queue_waits",
           "New, delayed and retried work of a paused queue; two tasks are in hand.",
-          ("PAUSE-01", "PAUSE-02", "PAUSE-05", "DLV-01"), _a_paused_queue_waits,
+          ("PAUSE-01", "PAUSE-02", "PAUSE-03", "PAUSE-05", "DLV-01"), _a_paused_queue_waits,
           needs=("pause",)),
     Trial("conformance", "a_pause_holds_for_redeliveries",
           "The holder of a task is killed while its queue is paused.",

@@ -33,6 +33,16 @@ def _a_requeue_counts_the_time_anew(bench: Bench) -> None:
     bench.await_all_terminal([task_id])
 
 
+def _a_scheduled_task_expires_when_due(bench: Bench) -> None:
+    """The queue is paused, so that nothing is taken that could expire only then."""
+    bench.await_ready(bench.start_worker())
+    bench.pause()
+    late = bench.submit(delay_ms=2 * TTL_MS, ttl_ms=TTL_MS)
+    bench.await_quiet(3 * TTL_MS)
+    bench.look(late)
+    bench.resume()
+
+
 CASES = (
     Trial("conformance", "late_tasks_expire",
           "Queued and delayed tasks whose time to live is over before there is a worker.",
@@ -45,4 +55,8 @@ CASES = (
           "A dead letter is requeued when its first time to live is over.",
           ("TTL-02", "DLQ-06", "DLV-01"), _a_requeue_counts_the_time_anew,
           needs=("ttl", "dlq")),
+    Trial("conformance", "a_scheduled_task_expires_when_due",
+          "The time to live of a delayed task ends before it is due, in a pause.",
+          ("TTL-05", "DLV-01"), _a_scheduled_task_expires_when_due,
+          needs=("ttl", "schedule", "pause")),
 )

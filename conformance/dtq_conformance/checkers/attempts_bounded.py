@@ -17,6 +17,7 @@ PROMISES = {
                 "budget.",
     "RETRY-03": "All {n} retryable failures with budget left were followed by another attempt.",
     "RETRY-04": "All {n} permanent failures were not attempted again.",
+    "RETRY-08": "All {n} failures of a kind that is not worth a retry were not attempted again.",
 }
 
 
@@ -72,10 +73,12 @@ def _is_followed(history: History, ledger: Ledger, execution: Execution, most: i
     planned = plan.ending(evidence.request_of(history, task_id), execution.attempt)
     later = [e for e in history.executions[task_id] if e.start_ns > execution.start_ns]
     if planned == "permanent" and execution.outcome in ("failed", "ok"):
-        ledger.judged("RETRY-04")
+        clause = "RETRY-04" if plan.says_permanent(
+            evidence.request_of(history, task_id), execution.attempt) else "RETRY-08"
+        ledger.judged(clause)
         again = [e for e in later if what_befell(history, execution, e) is None]
         if again:
-            ledger.violated("RETRY-04", task_id, f"{holder(execution)} of task {task_id} failed "
+            ledger.violated(clause, task_id, f"{holder(execution)} of task {task_id} failed "
                             f"permanently {at(history, execution.end_ns or 0)}, and the task was "
                             f"attempted again {at(history, again[0].start_ns)} "
                             f"({holder(again[0])}).",

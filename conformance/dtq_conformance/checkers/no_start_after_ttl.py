@@ -1,7 +1,8 @@
 """No start after the time to live: a task that waited too long expires, and one that runs does not.
 
 The time counts from acceptance, which lies between the question and the answer. A task that was
-taken in time may start a little later: at most one lease, after which its holder may not.
+taken in time may start a little later: at most one lease, and as long as a handler holds its worker
+up.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dtq_conformance import evidence
 from dtq_conformance.evidence import MS, at, holder
 from dtq_conformance.history import History
-from dtq_conformance.justification import befell
+from dtq_conformance.justification import befell, held_up_since_ns
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
 
@@ -17,6 +18,8 @@ PROMISES = {
     "TTL-01": "None of the {n} tasks with a time to live was started when that was over.",
     "TTL-02": "None of the {n} requeued tasks expired before its new time to live was over.",
     "TTL-03": "All {n} attempts that were running when their time to live ended ran to their end.",
+    "TTL-05": "All {n} tasks whose time to live ended in the schedule were expired when they were "
+              "due.",
 }
 
 
@@ -30,6 +33,7 @@ def check(history: History) -> list[Verdict]:
             _is_not_started_late(history, ledger, task_id, accepted, ttl_ms)
             _does_not_expire_early(history, ledger, task_id, accepted, ttl_ms)
             _is_not_interrupted(history, ledger, task_id, accepted, ttl_ms)
+            _expires_when_due(history, ledger, task_id, accepted, ttl_ms)
     return ledger.verdicts()
 
 
@@ -38,7 +42,8 @@ def _is_not_started_late(history: History, ledger: Ledger, task_id: str, accepte
     over_ns = accepted.answered_ns + ttl_ms * MS
     started_by_ns = over_ns + history.header.timing.lease_ms * MS
     ledger.judged("TTL-01")
-    late = [e for e in history.executions.get(task_id, []) if e.start_ns > started_by_ns]
+    late = [e for e in history.executions.get(task_id, [])
+            if held_up_since_ns(history, e) > started_by_ns]
     story = (f"The time to live of task {task_id}, {ttl_ms} ms from its acceptance "
              f"{at(history, accepted.answered_ns)}, was over {at(history, over_ns)}")
     if late:
@@ -99,3 +104,21 @@ def _is_not_interrupted(history: History, ledger: Ledger, task_id: str, accepted
                             "the task is "
                             f"{look.answer.get('status') if look else 'not known'!r}.",
                             execution=evidence.data(execution))
+
+
+def _expires_when_due(history: History, ledger: Ledger, task_id: str, accepted: Operation,
+                      ttl_ms: int) -> None:
+    delay_ms = accepted.request.get("delay_ms") or 0
+    due_ns = accepted.answered_ns + delay_ms * MS
+    late_ms = history.header.timing.schedule_ms + evidence.DUE_LATE_MS
+    looks = [look for look in history.looks.get(task_id, [])
+             if look.asked_ns > due_ns + late_ms * MS]
+    if delay_ms <= ttl_ms or not looks or not evidence.undisturbed_until(
+            history, looks[0].asked_ns):
+        return
+    ledger.judged("TTL-05")
+    if not evidence.terminal(looks[0]):
+        ledger.violated("TTL-05", task_id, f"Task {task_id}, which had {ttl_ms} ms to live, was "
+                        f"due {at(history, due_ns)}, and is {looks[0].answer.get('status')!r} "
+                        f"{at(history, looks[0].answered_ns)} instead of 'expired'.",
+                        answer=looks[0].answer)

@@ -29,6 +29,9 @@ PROMISES = {
 def check(history: History) -> list[Verdict]:
     """Judge every key that was submitted more than once, and every submission sent again."""
     ledger = Ledger("one_task_per_key", PROMISES)
+    ledger.judged("IDEM-15", sum(
+        o.name == "requeue" and o.answer.get("code") == "IDEMPOTENCY_IN_PROGRESS"
+        for o in history.operations))
     by_key: dict[str, list[Operation]] = defaultdict(list)
     for asked in history.submissions.values():
         for operation in asked:

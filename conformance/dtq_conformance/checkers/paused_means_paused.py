@@ -16,6 +16,7 @@ from dtq_conformance.verdict import Ledger, Verdict
 PROMISES = {
     "PAUSE-01": "In none of the pauses one of the {n} tasks that waited was taken.",
     "PAUSE-02": "All {n} tasks that were in hand at a pause ran to their end in it.",
+    "PAUSE-03": "All {n} tasks that were due in a pause left the schedule in it.",
     "PAUSE-05": "All {n} tasks that waited through a pause were executed after the resume.",
 }
 
@@ -30,6 +31,7 @@ def check(history: History) -> list[Verdict]:
                 _waits(history, ledger, task_id, began_ns, to_ns)
             for execution in history.executions.get(task_id, []):
                 _runs_on(history, ledger, execution, from_ns, to_ns)
+            _is_promoted(history, ledger, task_id, from_ns, to_ns)
     return ledger.verdicts()
 
 
@@ -90,3 +92,22 @@ def _runs_on(history: History, ledger: Ledger, execution: Execution, from_ns: in
                         f"a pause and ended well {at(history, execution.end_ns)}, and it was "
                         f"{looks[-1].answer.get('status')!r} still "
                         f"{at(history, looks[-1].answered_ns)}.", answer=looks[-1].answer)
+
+
+def _is_promoted(history: History, ledger: Ledger, task_id: str, from_ns: int,
+                 to_ns: int) -> None:
+    """A task that was submitted for later and was due in a pause was seen afterwards, in it."""
+    asked = [o for o in history.submissions[task_id] if o.outcome == "ok"]
+    delay_ms = evidence.request_of(history, task_id).get("delay_ms", 0)
+    late_ms = history.header.timing.schedule_ms + evidence.DUE_LATE_MS
+    due_ns = asked[0].answered_ns + delay_ms * MS
+    looks = [look for look in history.looks.get(task_id, [])
+             if due_ns + late_ms * MS < look.asked_ns and look.answered_ns < to_ns]
+    if not delay_ms or due_ns < from_ns or not looks or not evidence.undisturbed_until(
+            history, looks[0].asked_ns):
+        return
+    ledger.judged("PAUSE-03")
+    if looks[0].answer.get("status") == "pending":
+        ledger.violated("PAUSE-03", task_id, f"Task {task_id} was due {at(history, due_ns)}, in a "
+                        f"pause, and is still 'pending' in it {at(history, looks[0].answered_ns)}.",
+                        answer=looks[0].answer)

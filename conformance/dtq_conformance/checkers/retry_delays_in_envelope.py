@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from dtq_conformance import evidence
+from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, data, holder, ms
 from dtq_conformance.history import Execution, History, Timing
 from dtq_conformance.justification import befell
@@ -38,6 +38,7 @@ ERROR = 1e-9
 PROMISES = {
     "RETRY-05": "All {n} retries waited for at least the delay of their attempt.",
     "RETRY-06": "",
+    "RETRY-12": "All {n} retries for which a worker had room waited no longer than their delay.",
     "SCHED-01": "All {n} delayed tasks waited until their time.",
     "SCHED-02": "All {n} due tasks for which a worker had room were started in time.",
 }
@@ -146,7 +147,9 @@ def _are_in_time(history: History, ledger: Ledger, waits: list[Appointment]) -> 
     for wait in waits:
         if not _could_start(history, wait) or _beside(waits, wait) > AT_ONCE:
             continue
-        ledger.judged("SCHED-02")
+        clauses = ("SCHED-02",) if wait.before is None else ("SCHED-02", "RETRY-12")
+        for clause in clauses:
+            ledger.judged(clause)
         allowed_ms = history.header.timing.schedule_ms + LATE_MS
         if _leader_may_have_died(history, wait):
             allowed_ms += LEADER_MS
@@ -157,19 +160,26 @@ def _are_in_time(history: History, ledger: Ledger, waits: list[Appointment]) -> 
         told = (f"{_story(history, wait)}, although it was due by "
                 f"{at(history, wait.due_by_ns)[3:]}, its worker had room, and it may be late by "
                 f"{ms(allowed_ms * MS)}")
-        if late_ns <= stalled_ns:
-            ledger.unknown("SCHED-02", wait.start.task_id,
-                           f"{told}; only the machine's standing still for {ms(stalled_ns)} could "
-                           "explain that.", late_ns=late_ns, stalled_ns=stalled_ns)
-        else:
-            ledger.violated("SCHED-02", wait.start.task_id, f"{told}.", late_ns=late_ns,
-                            due_by_ns=wait.due_by_ns, start=data(wait.start))
+        for clause in clauses:
+            if late_ns <= stalled_ns:
+                ledger.unknown(clause, wait.start.task_id,
+                               f"{told}; only the machine's standing still for {ms(stalled_ns)} "
+                               "could explain that.", late_ns=late_ns, stalled_ns=stalled_ns)
+            else:
+                ledger.violated(clause, wait.start.task_id, f"{told}.", late_ns=late_ns,
+                                due_by_ns=wait.due_by_ns, start=data(wait.start))
 
 
 def _could_start(history: History, wait: Appointment) -> bool:
     """Whether its own worker ran and had room from when it was due, with nothing on the run."""
     if evidence.may_be_paused(history, wait.due_from_ns, wait.start.start_ns):
         return False
+    if any(each.start_ns < wait.start.start_ns
+           and evidence.over_ns(history, each) > wait.due_from_ns
+           and plan.holds_up_its_worker(evidence.request_of(history, each.task_id), each.attempt)
+           for executions in history.executions.values() for each in executions
+           if each is not wait.start):
+        return False  # who leads the scheduling may have been held up by it
     life = evidence.life(history, wait.start)
     recovery_ns = history.header.timing.recovery_ms * MS
     if life is None or life.concurrency is None or any(

@@ -97,7 +97,7 @@ def test_any_exception_and_a_result_that_is_not_json_are_permanent() -> None:
     for steps, outcome in (([{"fail": "unknown"}], "failed"),
                            ([{"return_unserialisable": True}], "ok")):
         assert says(check, submit(steps=steps), born(1), ran(20, 30, outcome=outcome),
-                    again)["RETRY-04"] == "violated 2"
+                    again)["RETRY-08"] == "violated 2"
 
 
 def test_a_permanent_failure_whose_holder_died_before_recording_it_is_executed_again() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance.checkers.no_start_after_ttl import check
 
-from tests.conformance.histories import T, asked, born, fault, look, ran, says, submit
+from tests.conformance.histories import T, U, asked, born, fault, look, ran, says, submit
 
 EXPIRED = look(status="expired", by=None)
 
@@ -57,3 +57,20 @@ def test_who_could_not_settle_in_time_may_find_its_task_expired() -> None:
     begun = [submit(ttl_ms=400), born(1), ran(100, 900), look(status="expired", at=2500, by=None)]
     assert says(check, *begun)["TTL-03"] == "violated 1"
     assert "TTL-03" not in says(check, *begun, fault("cut", 500, 2400, worker=1))
+
+
+def test_who_was_held_up_by_another_handler_may_start_late_what_it_took_in_time() -> None:
+    blocking = submit(U, steps=[{"block": 2000}])
+    late = [submit(ttl_ms=400), born(1), ran(2100, 2110), look()]
+    assert says(check, *late)["TTL-01"] == "violated 1"
+    assert says(check, *late, blocking, ran(20, 2090, U))["TTL-01"] == "holds 1"
+
+
+def test_a_task_that_is_too_old_leaves_the_schedule_when_it_is_due() -> None:
+    def seen(status: str, at: int = 1600) -> str | None:
+        return says(check, submit(ttl_ms=400, delay_ms=1000), born(1),
+                    look(status=status, at=at, by=None)).get("TTL-05")
+
+    assert (seen("expired"), seen("pending"), seen("queued")) == (
+        "holds 1", "violated 1", "violated 1")
+    assert seen("pending", at=1500) is None

@@ -70,3 +70,8 @@ def test_a_requeue_makes_no_second_unfinished_task_of_a_key() -> None:
     alone = [keyed(first_life, 10), dead(first_life, at=50),
              asked("requeue", first_life, at=100), keyed(second_life, 100)]
     assert says(check, *alone)["IDEM-15"] == "holds 1"
+
+
+def test_a_requeue_that_was_refused_because_of_the_key_is_counted() -> None:
+    refused = asked("requeue", T, at=100, outcome="refused", code="IDEMPOTENCY_IN_PROGRESS")
+    assert says(check, refused)["IDEM-15"] == "holds 1"

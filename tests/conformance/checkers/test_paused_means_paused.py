@@ -42,3 +42,13 @@ def test_who_was_cut_off_cannot_settle_in_a_pause() -> None:
             asked("resume", at=2500), look()]
     assert says(check, *held)["PAUSE-02"] == "violated 1"
     assert "PAUSE-02" not in says(check, *held, fault("cut", 100, 2450, worker=1))
+
+
+def test_what_is_due_in_a_pause_leaves_the_schedule_in_it() -> None:
+    def seen(status: str, *parts: object) -> str | None:
+        return says(check, asked("pause", at=5), submit(delay_ms=1000), born(1),
+                    look(status=status, at=1600, by=None), asked("resume", at=1700),
+                    *parts).get("PAUSE-03")  # type: ignore[arg-type]
+
+    assert (seen("queued"), seen("pending"), seen("pending", killed(1, 900))) == (
+        "holds 1", "violated 1", None)

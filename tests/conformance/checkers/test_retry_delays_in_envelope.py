@@ -121,6 +121,17 @@ def test_a_worker_without_room_may_be_late(from_ms: int, to_ms: int, status: str
     assert late(1900, submit("e" * 32), ran(from_ms, to_ms, "e" * 32)) == status
 
 
+def test_a_retry_that_is_late_has_waited_too_long() -> None:
+    assert says(check, submit(), WORKER, failed(1100), ran(1771, 1780, attempt=2))[
+        "RETRY-12"] == "violated 1"
+    assert "RETRY-12" not in says(check, submit(delay_ms=100), WORKER, ran(900, 910))
+
+
+def test_a_handler_that_blocks_its_worker_may_hold_up_the_schedule() -> None:
+    blocking = submit("e" * 32, steps=[{"block": 700}])
+    assert late(1900, blocking, ran(1210, 1910, "e" * 32, by=2)) == ""
+
+
 def test_nothing_is_late_while_a_fault_lies_on_the_run_or_right_after() -> None:
     assert late(1900, fault("delayed", 1080, 1300, worker=1)) == ""
     assert late(1900, fault("broker_away", 20, 90)) == ""

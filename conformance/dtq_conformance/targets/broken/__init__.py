@@ -49,6 +49,8 @@ from dtq_conformance.targets.broken import (
     prints_refusals,
     promotes_early,
     promotes_in_two_steps,
+    promotes_nothing_in_a_pause,
+    promotes_what_is_too_old,
     purges_what_runs,
     redelivers_after_a_request,
     redelivers_in_a_pause,
@@ -60,6 +62,8 @@ from dtq_conformance.targets.broken import (
     requeues_what_was_discarded,
     requeues_with_the_old_attempt,
     requeues_with_the_old_time_to_live,
+    retries_the_unexpected,
+    retries_too_late,
     retries_without_delay,
     retries_without_growth,
     retries_without_jitter,
@@ -102,7 +106,9 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     serves_redelivered_first, serves_redelivered_last, settles_without_fencing,
     spends_released_attempts, starts_what_another_runs, stays_beside_its_namesake,
     submits_in_two_steps, supersedes_its_own_settlement, takes_after_goodbye, takes_half_a_key,
-    takes_live_leases, takes_one_of_each_level, tries_again_after_a_request)}
+    takes_live_leases, takes_one_of_each_level, tries_again_after_a_request,
+    promotes_nothing_in_a_pause, promotes_what_is_too_old, retries_the_unexpected,
+    retries_too_late)}
 
 
 def load(name: str) -> TargetKind:
