@@ -47,7 +47,7 @@ def until(tmp_path: Path) -> Path:
 
 # Executing --------------------------------------------------------------------------------------
 
-# HAND-01
+# HAND-01, CLI-06
 def test_a_handler_is_told_its_task_attempt_worker_queue_and_payload(
         busy_engine: Engine) -> None:
     task_id = busy_engine.submit(task_type="describe_context", payload={"a": "ä"})
