@@ -14,6 +14,8 @@ import pytest
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
 from dtq_reference import openapi
+from dtq_reference.calls import Call
+from dtq_reference.transport import AsyncTransport
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -57,6 +59,20 @@ def test_a_submission_sent_again_is_answered_as_the_first_time(client: Client) -
     first, second = client.post("/tasks", body), client.post("/tasks", body)
     assert (first.status_code, first.json()) == (second.status_code, second.json())
     assert len(client.get("/tasks").json()["tasks"]) == 1
+    assert 'dtq_tasks_submitted_total{queue="default",task_type="echo_task"} 1.0' in \
+        client.get("//metrics").text
+
+
+def test_a_submission_whose_first_answer_was_lost_is_counted(
+        client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = AsyncTransport.call
+
+    async def send_twice(transport: AsyncTransport, call: Call) -> Any:
+        await send(transport, call)
+        return await send(transport, call)
+
+    monkeypatch.setattr(AsyncTransport, "call", send_twice)
+    client.submit()
     assert 'dtq_tasks_submitted_total{queue="default",task_type="echo_task"} 1.0' in \
         client.get("//metrics").text
 
