@@ -110,8 +110,7 @@ def sync_probe_task(payload: dict[str, Any], ctx: TaskContext) -> Any:
 
 async def _result(steps: list[dict[str, Any]], ctx: TaskContext) -> Any:
     """Do the steps; the result is that of a return step, or says who did them."""
-    result: dict[str, Any] = {"attempt": ctx.attempt, "worker_id": ctx.worker_id,
-                              "pid": os.getpid()}
+    result = {"attempt": ctx.attempt, "worker_id": ctx.worker_id, "pid": os.getpid()}
     for step in steps:
         if ctx.attempt > step.get("until_attempt", ctx.attempt):
             continue

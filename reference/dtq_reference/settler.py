@@ -6,19 +6,21 @@ import asyncio
 import time
 
 from dtq_reference import calls, handlers
-from dtq_reference.calls import Outcome
 from dtq_reference.hands import Hands, Hold, log
+from dtq_reference.transport import AsyncTransport
 
 
 class Settler:
-    """Sends outcomes until they are answered; an attempt stays in hand until then."""
+    """Sends outcomes until they are answered; an attempt stays in hand until then. Has a connection
+    of its own: what is done must not wait until another one is made."""
 
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
-        self._waiting: list[tuple[Hold, Outcome]] = []
+        self._transport = AsyncTransport(hands.settings.redis_url, hands.keys.prefix)
+        self._waiting: list[tuple[Hold, calls.Outcome]] = []
         self._added = asyncio.Event()
 
-    def add(self, hold: Hold, outcome: Outcome) -> None:
+    def add(self, hold: Hold, outcome: calls.Outcome) -> None:
         """Hand in how an attempt ended."""
         self._waiting.append((hold, outcome))
         self._added.set()
@@ -31,9 +33,9 @@ class Settler:
             self._added.clear()
             await self._added.wait()
 
-    async def _settle(self, batch: list[tuple[Hold, Outcome]]) -> None:
+    async def _settle(self, batch: list[tuple[Hold, calls.Outcome]]) -> None:
         hands = self._hands
-        states = calls.read_settle(await hands.transport.call_again(
+        states = calls.read_settle(await self._transport.call_again(
             calls.settle(*hands.who, [outcome for _, outcome in batch])))
         del self._waiting[: len(batch)]
         hands.ended.update(states)

@@ -253,7 +253,7 @@ class Transport:
 
 
 class AsyncTransport:
-    """A connection of the worker. Each duty has its own, so that none waits for another's."""
+    """The worker's connections: as many as there are calls under way."""
 
     def __init__(self, url: str, prefix: str = "") -> None:
         self.redis = _client(redis.asyncio, _AsyncFinding, url, prefix,

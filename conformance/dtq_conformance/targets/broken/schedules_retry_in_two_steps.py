@@ -18,7 +18,7 @@ def _put_in() -> None:
 
     async def settle_and_schedule(self: Settler, batch: list[Any]) -> None:
         await settle(self, batch)
-        redis, schedule = self._hands.transport.redis, self._hands.keys.schedule
+        redis, schedule = self._transport.redis, self._hands.keys.schedule
         for _, outcome in batch:
             if outcome.retryable and outcome.taken.attempt < outcome.taken.max_attempts:
                 if outcome.taken.attempt == 1:
