@@ -53,14 +53,14 @@ def test_a_tested_clause_names_its_checker_cases_scenarios_and_engines() -> None
 
 
 def test_a_checker_alone_does_not_test_a_clause_nor_does_a_story_alone() -> None:
-    rows = rows_by_id({"SEC-01": ["a_story"]})
+    rows = rows_by_id({"CLI-06": ["a_story"]})
     assert (rows["DLV-04"].cases, rows["DLV-04"].state) == ([], "untested")
-    assert (rows["SEC-01"].checkers, rows["SEC-01"].state) == ([], "untested")
+    assert (rows["CLI-06"].checkers, rows["CLI-06"].state) == ([], "untested")
 
 
 def test_what_nothing_tests_has_its_reason_and_what_can_only_be_inspected_too() -> None:
     rows = rows_by_id({})
-    assert (rows["SEC-01"].state, rows["SEC-01"].reason) == ("untested", UNTESTED["SEC-01"])
+    assert (rows["CLI-06"].state, rows["CLI-06"].reason) == ("untested", UNTESTED["CLI-06"])
     assert rows["SEC-03"].state == "by inspection"
     assert rows["SEC-03"].reason == load_clauses()["SEC-03"].inspection
 
