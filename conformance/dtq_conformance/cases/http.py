@@ -155,7 +155,7 @@ def _lists_and_cancels_go_by_the_state(bench: Bench) -> None:
         bench.start_worker()
         done = bench.submit(through=api)
         bench.await_all_terminal([done])
-        running = bench.submit({"sleep": 20_000}, label="runs", through=api)
+        running = bench.submit({"sleep": 4_000}, label="runs", through=api)
         bench.await_witness("start", label="runs")
         later = bench.submit(through=api, delay_ms=LATER_MS)
         for told, query, ids in (

@@ -13,5 +13,6 @@ DEFECT = Defect(
     "settles_without_fencing",
     "Records an outcome whoever reports it, a holder that lost its lease too.",
     caught_by=("one_terminal_state",),
-    also=("dead_letters_complete", "one_way_leads_to_each_unfinished_task"),
+    also=("dead_letters_complete", "one_event_per_transition",
+          "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

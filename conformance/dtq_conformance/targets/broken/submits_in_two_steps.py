@@ -43,5 +43,7 @@ DEFECT = Defect(
     "submits_in_two_steps",
     "Writes a submitted task first, and its entry in a second step of the client's.",
     caught_by=("nothing_lost",),
-    also=("one_way_leads_to_each_unfinished_task",),
+    also=("answers_as_promised", "fields_as_promised", "metrics_count_right",
+          "one_event_per_transition", "one_way_leads_to_each_unfinished_task",
+          "secrets_stay_secret"),
     put_in=_put_in)
