@@ -85,7 +85,7 @@ def test_the_list_is_printed_with_the_number_of_each_state(
     assert main(["clauses"]) == UNKNOWN, "clauses that the left-out scenarios test have no reason"
     out = capsys.readouterr().out
     assert "DLV-04 · MUST · delivery  tested\n    scenarios: a_story\n" in out
-    assert f"SEC-01 · MUST · security  untested\n    {UNTESTED['SEC-01']}\n" in out
+    assert f"CLI-06 · MUST · cli  untested\n    {UNTESTED['CLI-06']}\n" in out
     assert f"{len(load_clauses())} clauses: " in out.splitlines()[-1]
 
 
