@@ -15,7 +15,9 @@ from dtq_conformance.history import Fault, Process, read
 pytestmark = pytest.mark.slow
 
 SEED = "1"
-"""A seed that comes to a task which loses two holders within a few lives."""
+"""What it draws depends also on the modules that are loaded: Hypothesis tries their constants."""
+LIVES = "200"
+"""Ample: one life in ten or so has what these engines cannot do, and the first ends the drawing."""
 
 
 def fuzz(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -44,10 +46,10 @@ def test_the_reference_is_accused_of_nothing(tmp_path: Path) -> None:
 def test_a_second_redelivery_that_is_absorbed_is_found_and_shrunk_to_five_steps(
         tmp_path: Path) -> None:
     done = fuzz(tmp_path, "--target", "broken:absorbs_second_redelivery", "--seed", SEED,
-                "--steps", "6", "--claims", "delivery", "--json")
+                "--steps", "6", "--claims", "delivery", "--examples", LIVES, "--json")
     assert done.returncode == 1, done.stderr
     found = told(done)
-    assert found["verdict"]["convicted_by"] == ["nothing_lost"]
+    assert "nothing_lost" in found["verdict"]["convicted_by"]
     assert len(found["steps"]) <= 5
     assert found["steps"][0].startswith("submit task 1, ")
     befallen = [step for step in found["steps"] if step.startswith(("kill", "stop"))]
@@ -61,11 +63,11 @@ def test_a_second_redelivery_that_is_absorbed_is_found_and_shrunk_to_five_steps(
 @pytest.mark.slow
 def test_a_pause_that_is_ignored_is_found(tmp_path: Path) -> None:
     done = fuzz(tmp_path, "--target", "broken:ignores_pauses", "--seed", SEED, "--steps", "5",
-                "--claims", "pause", "--json")
+                "--claims", "pause", "--examples", LIVES, "--json")
     assert done.returncode == 1, done.stderr
     found = told(done)
-    assert found["verdict"]["convicted_by"] == ["paused_means_paused"]
-    assert found["steps"][0] == "pause the queue"
+    assert "paused_means_paused" in found["verdict"]["convicted_by"]
+    assert "pause the queue" in found["steps"]
     assert "--claims pause" in found["repeat"]
 
 
