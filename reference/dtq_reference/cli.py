@@ -27,6 +27,8 @@ from dtq_reference.task import QueueName
 
 DONE, REFUSED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
+DEMO_TASKS = "dtq_reference.demo_tasks"
+
 LIMIT_S = 2.0
 """For how long a command tries to reach Redis."""
 
@@ -227,7 +229,7 @@ def _worker_run(arguments: argparse.Namespace, known: Settings) -> int:
         raise SettingsError(f"--queue is {arguments.queue!r}; a queue's name is 1 to 64 of "
                             "a-z, 0-9, _ and -, and begins with a letter or a digit.") from None
     logs.configure(known)
-    _load(arguments.tasks)
+    handlers.load_modules([DEMO_TASKS, *arguments.tasks])
     worker.run(known, arguments.queue)
     return DONE
 
@@ -235,7 +237,7 @@ def _worker_run(arguments: argparse.Namespace, known: Settings) -> int:
 def _api_run(arguments: argparse.Namespace, known: Settings) -> int:
     api = _extra("dtq_reference.api", "dtq-contract[api]")
     if arguments.tasks:
-        _load(arguments.tasks)
+        handlers.load_modules([DEMO_TASKS, *arguments.tasks])
     api.run(known, handlers.names() if arguments.tasks else None)
     return DONE
 
@@ -252,17 +254,6 @@ def _extra(module: str, extra: str) -> Any:
         return __import__(module, fromlist=["run"])
     except ImportError as error:
         raise SettingsError(f"This command needs {error.name}: pip install '{extra}'.") from error
-
-
-def _load(modules: list[str]) -> None:
-    for module in ("dtq_reference.demo_tasks", *modules):
-        try:
-            handlers.load_modules([module])
-        except SettingsError:
-            raise
-        except Exception as error:  # whatever a module does at its import
-            raise SettingsError(f"The task module {module!r} cannot be imported: "
-                                f"{type(error).__name__}: {error}.") from error
 
 
 def _show(value: Any) -> int:

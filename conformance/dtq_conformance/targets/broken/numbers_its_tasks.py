@@ -13,8 +13,8 @@ from dtq_conformance.targets.defect import Defect
 
 def _put_in() -> None:
     numbers = itertools.count(uuid.uuid4().int)
-    task.uuid = SimpleNamespace(  # type: ignore[assignment]
-        uuid4=lambda: uuid.UUID(int=next(numbers)))
+    following = SimpleNamespace(uuid4=lambda: uuid.UUID(int=next(numbers)))
+    vars(task)["uuid"] = following
 
 
 DEFECT = Defect(
