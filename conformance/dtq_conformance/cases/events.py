@@ -55,7 +55,7 @@ def _what_came_too_late_is_announced(bench: Bench) -> None:
         for worker in bench.start_workers(3, 1):
             bench.await_ready(worker)
         task_ids = bench.submit_many(2, {"sleep": 300}, label="in hand")
-        bench.await_witness("start", label="in hand", count=2)
+        bench.await_witness("start", label="in hand", count=2)  # without it there is no story
         leader = wait_for(bench.keyspace.leader, limit_s=READY_LIMIT_S,
                           reason="a worker to lead the scheduling")
         inspected(bench, "harness", [LEADS, leader], {})

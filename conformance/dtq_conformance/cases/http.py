@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from dtq_conformance.bad_requests import BAD_BODIES, BAD_REQUESTS
 from dtq_conformance.bench import Bench
 from dtq_conformance.exchange import Exchange
 from dtq_conformance.front import Api, api_of, broker_away, want
 from dtq_conformance.trial import Trial
-from dtq_conformance.waiting import wait_for
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 LATER_MS = 600_000
 """So long that a task which waits for it never starts in a trial."""
@@ -156,7 +158,8 @@ def _lists_and_cancels_go_by_the_state(bench: Bench) -> None:
         done = bench.submit(through=api)
         bench.await_all_terminal([done])
         running = bench.submit({"sleep": 4_000}, label="runs", through=api)
-        bench.await_witness("start", label="runs")
+        with contextlib.suppress(WaitedTooLong):  # whoever judges sees that it never came
+            bench.await_witness("start", label="runs", limit_s=bench.timing.recovery_ms / 1000)
         later = bench.submit(through=api, delay_ms=LATER_MS)
         for told, query, ids in (
                 ("of the other queue", "queue=other", [elsewhere]),
@@ -211,8 +214,9 @@ def _readiness_is_the_truth(bench: Bench) -> None:
                 api.get("//ready", want("API-13", "/ready while Redis is silent", 503,
                                         code="NOT_READY"))
                 api.get("/queues", want("API-03", "a question while Redis is silent", 503))
-        wait_for(lambda: api.get("//ready").status == 200, reason="the API to be ready again",
-                 limit_s=READY_AGAIN_S, every_s=0.2)
+        with contextlib.suppress(WaitedTooLong):  # then the last answer tells
+            wait_for(lambda: api.get("//ready").status == 200, limit_s=READY_AGAIN_S,
+                     reason="the API to be ready again", every_s=0.2)
         _health(api, "after the outage")
         api.get("//ready", want("API-13", "/ready after the outage", 200))
 
