@@ -74,6 +74,7 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings. Raises `SettingsError` that names the variable and what it accepts."""
     given = {field: environment[name] for field in Settings.__struct_fields__
              if (name := f"DTQ_{field.upper()}") in environment}
+    _check_text(given)
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
@@ -82,7 +83,6 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
         reason = str(error).split(" - at `")[0]
         shown = "malformed" if field in SECRETS else repr(given.get(field))
         raise SettingsError(f"DTQ_{field.upper()} is {shown}: {reason}.") from error
-    _check_text(given)
     _check_url(settings.redis_url, settings.key_prefix)
     _check_heartbeat(settings)
     return settings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dtq_chaos import storm
 from dtq_chaos.faults import FAULTS
 from dtq_chaos.scenario import Scenario, planned
 from dtq_chaos.scenarios import SCENARIOS
@@ -35,7 +36,7 @@ def test_only_the_canary_expects_to_be_convicted() -> None:
     assert [name for name, each in SCENARIOS.items() if each.expects == "violated"] == ["canary"]
 
 
-def test_each_fault_is_used_by_a_scenario() -> None:
+def test_each_fault_is_used_by_a_scenario_or_drawn_in_storms() -> None:
     planned_somewhere = {entry.fault for each in SCENARIOS.values()
                          for entry in planned(each, target="t", broker="b", seed=1).entries}
-    assert planned_somewhere == set(FAULTS)
+    assert planned_somewhere | set(storm.FAULTS) == set(FAULTS)

@@ -372,6 +372,7 @@ def start(lab: Lab, engine: Engine, name: str, **settings: object) -> LabProcess
     return process
 
 
+@pytest.mark.slow
 def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> None:
     process = start(lab, engine, "api-1", api_port=0, log_json=True)
     lines = [json.loads(line) for line in process.log.read_text().splitlines()]
@@ -388,6 +389,7 @@ def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> N
     assert "Traceback" not in process.log.read_text()
 
 
+@pytest.mark.slow
 def test_a_process_logs_neither_payloads_nor_secrets(lab: Lab, engine: Engine) -> None:
     process = start(lab, engine, "api-3", api_port=0, log_level="DEBUG", api_key="open-sesame")
     url = process.log.read_text().split("serving ")[1].split()[0]
@@ -417,6 +419,7 @@ def reaches(url: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_process_without_a_port_says_so(lab: Lab, engine: Engine) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         process = start(lab, engine, "api-2", api_port=other.getsockname()[1])

@@ -135,6 +135,7 @@ def test_a_payload_that_is_too_large_is_refused_with_a_code_of_its_own(
     assert engine.dump() == {}
 
 
+@pytest.mark.slow
 def test_what_redis_refuses_is_said_and_nothing_is_kept(engine: Engine, dtq: Dtq) -> None:
     engine.redis.config_set("maxmemory", 1)
     try:
@@ -306,6 +307,7 @@ def test_a_worker_that_cannot_run_as_asked_does_not_start(
 
 # Out of reach -----------------------------------------------------------------------------------
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["get", TASK_ID], ["list"], ["dlq", "list"],
                                        ["submit", "t"]])
 def test_a_redis_that_cannot_be_reached_is_said(

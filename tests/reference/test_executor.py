@@ -65,6 +65,7 @@ def test_the_defaults_begin_at_a_second_and_end_at_a_minute() -> None:
         1_000, 2_000, 4_000, 32_000, 60_000, 60_000]
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.integers(-10**9, 10**9) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=300), lambda inner: st.lists(inner)),
     st.integers(64, 400))

@@ -167,6 +167,7 @@ def test_a_child_that_cannot_load_the_modules_is_a_lost_one(
     with_pool(use)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [None, {"sleep": 60_000}, {"busy": 60_000}],
                          ids=["idle", "asleep", "busy"])
 def test_when_the_worker_is_killed_its_children_end(

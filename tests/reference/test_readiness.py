@@ -142,6 +142,7 @@ def test_a_server_that_cannot_save_is_not_ready(own: Engine, need: Callable[...,
     assert reasons(own) == []
 
 
+@pytest.mark.slow
 def test_the_api_tells_the_truth_while_its_server_is_away_and_after(
         own: Engine, own_lab: Lab) -> None:
     with asked(own) as client:

@@ -166,6 +166,7 @@ def test_a_fault_of_ours_is_told_without_its_traceback(
     assert record.exc_info is not None
 
 
+@pytest.mark.slow
 def test_without_redis_nothing_is_said_to_have_happened(engine: Engine) -> None:
     nowhere = msgspec.structs.replace(engine.settings, redis_url="redis://127.0.0.1:1/0")
     with served(nowhere) as url, httpx.Client(base_url=url) as http:

@@ -17,7 +17,7 @@ BAD: dict[str, list[str]] = {
     "redis_url": ["", "localhost", "http://localhost", "redis://host:port", "redis://host:99999",
                   "redis://[::1", "redis://host?db=one", "redis://host?colour=red"],
     "key_prefix": ["", "x" * 101, "\udcff:"],
-    "worker_concurrency": [*NOT_A_NUMBER, "1001"],
+    "worker_concurrency": [*NOT_A_NUMBER, "1001", "\udcff"],
     "worker_id": ["a.b", "a b", "a\n", "ä", "x" * 65],
     "visibility_timeout_s": NOT_SECONDS,
     "heartbeat_interval_s": NOT_SECONDS,
