@@ -463,7 +463,6 @@ def hang_up_after_sending(engine: Engine, call: Call, *, lacking_bytes: int) -> 
     sent = hiredis.pack_command(("EVAL", scripts.SCRIPTS[call.script].source, len(call.keys),
                                  *call.keys, call.argument))
     where = urlsplit(engine.settings.redis_url)
-
     def clients() -> set[str]:
         return {each["addr"] for each in engine.redis.client_list()}
 
