@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -144,10 +145,12 @@ def failures_of(engine: Engine) -> list[str]:
 def _print_matrix(engines: list[Engine], failures: list[str], not_run: dict[str, str]) -> None:
     console = terminal.console(width=MATRIX_WIDTH)
     table = Table(title="Kill matrix: in how many trials each checker convicted each engine "
-                        "(* must, + may)", title_justify="left")
+                        "(* must, + may)", title_justify="left", box=box.SIMPLE_HEAD,
+                  padding=(0, 0, 0, 1))
     table.add_column("engine", no_wrap=True)
-    for checker in CHECKERS:
-        table.add_column(checker.replace("_", " "), justify="right", max_width=11)
+    for number, checker in enumerate(CHECKERS, start=1):
+        console.print(f"{number:3} {checker}")
+        table.add_column(str(number), justify="right", no_wrap=True)
     for engine in engines:
         table.add_row(engine.name, *(_cell(engine, checker) for checker in CHECKERS))
     console.print(table)

@@ -13,5 +13,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "ignores_the_time_to_live",
     "Starts tasks whose time to live is over.",
-    caught_by=("no_start_after_ttl",), also=(),
+    caught_by=("no_start_after_ttl",), also=("attempts_bounded", "nothing_lost"),
     put_in=_put_in)
