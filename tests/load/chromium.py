@@ -16,7 +16,7 @@ from dtq_conformance.waiting import wait_for
 
 from tests.reports.browser import CHROMIUM, FLAGS
 
-LIMIT_S = 30.0
+LIMIT_S = 120.0
 
 ONLY_THIS_MACHINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
