@@ -192,7 +192,9 @@ def _outlives_its_holders(history: History, ledger: Ledger, task_id: str) -> Non
         spent = most is not None and execution.attempt >= most
         clauses = [clause for clause, applies in (("DLV-03", not spent), ("DLV-04", count >= 2))
                    if applies]
-        followed = any(e.start_ns > execution.start_ns for e in executions)
+        # a superseded holder that starts late may do so after the attempt that follows it
+        followed = any(e.start_ns > execution.start_ns or e.attempt > execution.attempt
+                       for e in executions)
         if not followed and (look is None or look.asked_ns <= gone_ns):
             for clause in clauses:
                 ledger.unknown(clause, task_id, f"The holder of task {task_id}, "

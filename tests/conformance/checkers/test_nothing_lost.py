@@ -116,6 +116,11 @@ def test_a_task_whose_holder_died_is_executed_again() -> None:
         "TASK-01": "unknown 0", "DLV-01": "unknown 0", "DLV-03": "unknown 0"}
 
 
+def test_a_superseded_holder_that_started_late_and_died_needs_no_further_execution() -> None:
+    late = [submit(), born(1, 2), ran(100, 500, attempt=2, by=2), start(200), killed(1, 300)]
+    assert says(check, *late, look(attempt=2, by=2))["DLV-03"] == "holds 1"
+
+
 def test_a_task_whose_holder_died_may_end_without_a_further_execution() -> None:
     once = [submit(), born(1, 2), start(100), killed(1, 200)]
     assert says(check, *once, look(status="cancelled"))["DLV-03"] == "holds 1"
