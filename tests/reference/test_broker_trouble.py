@@ -183,3 +183,19 @@ def test_out_of_memory_only_submissions_are_refused_and_all_else_goes_on(
         assert wait_for_status(engine, buried).status == "dead_lettered"
         assert "OutOfMemoryError" in site.write_error()
     recovers(site, worker, ready)
+
+
+# WORK-19
+def test_no_lease_counts_as_ended_while_the_server_is_younger_than_one(tmp_path: Path) -> None:
+    """It tells its age in whole seconds: started late in a second, it is soon said to be one."""
+    wait_for(lambda: 0.5 < time.time() % 1 < 0.7, reason="a second's later half", limit_s=5)
+    began = time.monotonic()
+    with Lab(tmp_path / "logs", broker="embedded") as lab, closing(Engine(
+            lab.broker.url, "young:", visibility_timeout_s=1, heartbeat_interval_s=0.25)) as engine:
+        task_id = engine.submit()
+        engine.lose_holder()
+        worker = engine.worker()
+        (taken,) = wait_for(lambda: engine.take(worker).tasks, reason="the end of the lease",
+                            limit_s=LIMIT_S)
+        assert time.monotonic() - began >= engine.settings.visibility_timeout_s
+        assert taken.task_id == task_id
