@@ -10,8 +10,12 @@ from dtq_conformance.lab import Lab
 from dtq_conformance.operation import Refused
 from dtq_conformance.target import (
     CLAIMS,
+    AdministersDeadLetters,
+    Cancels,
     HasCommand,
     ListsDeadLetters,
+    Pauses,
+    Purges,
     ServesApi,
     ShowsReadiness,
     Site,
@@ -59,6 +63,11 @@ def test_a_submission_outside_the_limits_is_refused_with_a_code(target: Referenc
         target.submit(submission(U, priority=10))
     assert caught.value.code == "INVALID_TASK"
     assert target.look(U) is None
+
+
+@pytest.mark.parametrize("ability", [Cancels, Pauses, Purges, AdministersDeadLetters])
+def test_it_can_do_what_its_claims_need(target: ReferenceTarget, ability: type) -> None:
+    assert isinstance(target, ability)
 
 
 def test_it_lists_dead_letters_and_shows_which_workers_are_ready(target: ReferenceTarget) -> None:
