@@ -124,15 +124,17 @@ class Operations:
     def tasks(self, *, queue: str | None = None, status: str | None = None,
               limit: int = 100) -> Steps[list[Task]]:
         """The newest tasks, newest first, of those that were submitted last."""
-        [ids] = yield calls.read(("ZREVRANGE", self.keys.recent, 0, -1))
-        found: list[Task] = []
-        for start in range(0, len(ids), PAGE):
-            page = yield from self._tasks([each.decode() for each in ids[start:start + PAGE]])
-            found += [task for task in page if queue in (None, task.queue)
-                      and status in (None, task.status)]
-            if len(found) >= limit:
+        found: dict[str, Task] = {}  # a task that moves on while pages are read comes twice
+        start = 0
+        while len(found) < limit:
+            [ids] = yield calls.read(("ZREVRANGE", self.keys.recent, start, start + PAGE - 1))
+            if not ids:
                 break
-        return found[:limit]
+            page = yield from self._tasks(each.decode() for each in ids)
+            found |= {task.task_id: task for task in page if queue in (None, task.queue)
+                      and status in (None, task.status)}
+            start += PAGE
+        return list(found.values())[:limit]
 
     def _tasks(self, task_ids: Iterable[str]) -> Steps[list[Task]]:
         commands = [command for task_id in task_ids
