@@ -23,14 +23,15 @@ TIMING = msgspec.structs.replace(histories.TIMING, drain_ms=100, recovery_ms=300
 
 WORKER = """
 import json, os, signal, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN if "stubborn" in sys.argv
-              else lambda *_: os._exit(0))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # it waits for sigwait, which ends then
 line = {"at_ns": time.monotonic_ns(), "event": "start", "task_id": os.environ["TASK"],
         "attempt": 1, "worker_id": os.environ["WORKER"], "pid": os.getpid(), "label": "held"}
 with open(os.environ["WITNESS"], "a") as witness:
     witness.write(json.dumps(line) + "\\n")
 while True:
-    signal.pause()
+    signal.sigwait({signal.SIGTERM})
+    if "stubborn" not in sys.argv:
+        sys.exit(0)
 """
 
 
