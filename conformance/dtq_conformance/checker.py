@@ -6,7 +6,9 @@ any other clause that a checker comes upon is reported as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
+
+import msgspec
 
 from dtq_conformance.history import History
 from dtq_conformance.verdict import Finding, RunVerdict, Verdict, worst
@@ -15,8 +17,10 @@ Check = Callable[[History], list[Verdict]]
 """A checker: one verdict for each clause that it covers. It runs nothing and changes nothing."""
 
 
-def judge(history: History, checks: Mapping[str, Check], claims: Mapping[str, str]) -> RunVerdict:
-    """Judge a history with every checker; `claims` maps a clause id to the claim it belongs to.
+def judge(history: History, checks: Mapping[str, Check], claims: Mapping[str, str],
+          shoulds: Set[str] = frozenset()) -> RunVerdict:
+    """Judge a history with every checker; `claims` maps a clause id to the claim it belongs to,
+    `shoulds` are the ids of those whose violation is a warning, and leaves the run's status alone.
 
     A checker that raises makes its clauses unknown. A mark that is missing makes every row that
     would hold unknown: a fault that did not bite tested nothing. A run without any row is unknown.
@@ -34,18 +38,30 @@ def judge(history: History, checks: Mapping[str, Check], claims: Mapping[str, st
             if verdict.clause in tested or verdict.status == "violated":
                 found.setdefault(verdict.clause, []).append(verdict)
     missing = tuple(mark.name for mark in history.marks if not mark.held)
-    rows = [_row(history, clause, found.get(clause, []), crashes, missing, claims)
-            for clause in sorted(tested | found.keys())]
-    status = worst([row.status for row in rows])
+    rows = [_softened(_row(history, clause, found.get(clause, []), crashes, missing, claims),
+                      shoulds) for clause in sorted(tested | found.keys())]
+    status = worst(["holds" if row.status == "warning" else row.status for row in rows])
     header = history.header
     return RunVerdict(
         run_id=header.run_id, room=header.room, trial=header.trial, target=header.target,
         broker=header.broker, seed=header.seed, status=status,
         sentence=_sentence(status, rows),
-        convicted_by=tuple(sorted({verdict.checker for verdicts in found.values()
-                                   for verdict in verdicts if verdict.status == "violated"})),
+        convicted_by=_accusers(found, found.keys() - shoulds),
         rows=tuple(rows), marks_missing=missing, repeat=header.repeat,
-        expects=header.expects)
+        expects=header.expects, warned_by=_accusers(found, found.keys() & shoulds))
+
+
+def _accusers(found: Mapping[str, list[Verdict]], clauses: Set[str]) -> tuple[str, ...]:
+    """The checkers that found one of these clauses violated."""
+    return tuple(sorted({verdict.checker for clause in clauses for verdict in found[clause]
+                         if verdict.status == "violated"}))
+
+
+def _softened(row: Verdict, shoulds: Set[str]) -> Verdict:
+    """The row; a warning where it is the violation of a SHOULD."""
+    if row.status == "violated" and row.clause in shoulds:
+        return msgspec.structs.replace(row, status="warning")
+    return row
 
 
 def _crash(name: str, error: Exception) -> Finding:
@@ -84,5 +100,8 @@ def _sentence(status: str, rows: list[Verdict]) -> str:
     if status in ("violated", "unknown") and bad:
         return f"{status}: {bad[0].clause}: {bad[0].sentence}"
     held = sum(row.status == "holds" for row in rows)
-    return f"{held} of {len(rows)} clauses hold, the others are not claimed." if held < len(rows) \
-        else f"All {held} tested clauses hold."
+    warnings = [row for row in rows if row.status == "warning"]
+    told = f"All {held} tested clauses hold." if held == len(rows) else \
+        f"{held} of {len(rows)} clauses hold, the others are not claimed." if not warnings else \
+        f"{held} of {len(rows)} clauses hold, none that is a MUST is violated."
+    return " ".join([told, *(f"warning: {row.clause}: {row.sentence}" for row in warnings)])

@@ -52,8 +52,9 @@ def load(path: Path) -> History:
 
 def judge_history(history: History) -> RunVerdict:
     """Judge a history with every checker and the claims of the contract's clauses."""
-    claims = {clause.id: clause.claim for clause in load_clauses().values()}
-    return judge(lives.apart(history), CHECKERS, claims)
+    clauses = load_clauses().values()
+    return judge(lives.apart(history), CHECKERS, {clause.id: clause.claim for clause in clauses},
+                 {clause.id for clause in clauses if clause.level == "SHOULD"})
 
 
 def show(verdict: RunVerdict, console: Console) -> None:
@@ -73,6 +74,10 @@ def show(verdict: RunVerdict, console: Console) -> None:
             console.print(Text(line), soft_wrap=True)
     for line in broken_promises([verdict]):
         console.print(Text(line), soft_wrap=True)
+    if warnings := [row.clause for row in verdict.rows if row.status == "warning"]:
+        console.print(Text(f"warning: {', '.join(warnings)}: what the contract asks for with SHOULD "
+                           "was not kept. It changes no verdict and no exit code.",
+                           style=terminal.STYLE["warning"]), soft_wrap=True)
     ending = verdict.sentence
     if verdict.status == "violated":
         ending = (f"violated, convicted by {', '.join(verdict.convicted_by)}. To run it again: "
@@ -83,7 +88,7 @@ def show(verdict: RunVerdict, console: Console) -> None:
 def broken_promises(verdicts: Iterable[RunVerdict]) -> list[str]:
     """What the contract asks for and the target did not keep: each clause once, in its words."""
     broken = {row.clause for verdict in verdicts for row in verdict.rows
-              if row.status == "violated"}
+              if row.status in ("violated", "warning")}
     return [f"{clause.id} asks: {' '.join(clause.text.replace('*', '').split())}"
             for clause in load_clauses().values() if clause.id in broken]
 

@@ -210,6 +210,7 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
     for line in broken_promises(each.verdict for each in ended
                                 if each.verdict and not each.is_as_expected):
         console.print(Text(line), soft_wrap=True)
+    _print_warnings(ended)
     good = sum(each.is_as_expected for each in ended)
     brokers = sorted({each.verdict.broker for each in ended if each.verdict})
     console.print(f"{good} of {len(ended)} trials ended as they should, {len(not_run)} not run, "
@@ -221,6 +222,15 @@ def conclude(ended: Sequence[Ended], *, as_json: bool, out: Path,
                       "claims yet; dtq-conformance clauses tells which, and why.",
                       highlight=False, soft_wrap=True)
     return code
+
+
+def _print_warnings(ended: Sequence[Ended]) -> None:
+    """Each SHOULD that was violated, in a line of its own: it changes no verdict."""
+    warned = {row.clause: f"warning: {row.clause}, in {each.name}: {row.sentence}"
+              for each in ended if each.verdict
+              for row in each.verdict.rows if row.status == "warning"}
+    for line in warned.values():
+        terminal.console().print(Text(line, style=terminal.STYLE["warning"]), soft_wrap=True)
 
 
 def exit_code(ended: Sequence[Ended], *, alone: bool = False, not_run: int = 0) -> int:

@@ -110,7 +110,7 @@ def engine_of(name: str, ended: list[Ended]) -> Engine:
         if each.verdict is None:
             engine.problems.append(f"{trial} has no verdict: {each.problem}")
             continue
-        for checker in each.verdict.convicted_by:
+        for checker in sorted({*each.verdict.convicted_by, *each.verdict.warned_by}):
             engine.convictions[checker] += 1
             engine.convicted_in.setdefault(checker, []).append(trial)
         if name == REFERENCE and each.verdict.status != "holds":

@@ -10,7 +10,7 @@ WIDTH = 130
 """Columns where there is no terminal to ask: a log of CI, a pipe, a file."""
 
 STYLE: dict[Status, str] = {"holds": "green", "violated": "bold red", "unknown": "yellow",
-                            "not claimed": "dim"}
+                            "not claimed": "dim", "warning": "magenta"}
 
 
 def console(*, stderr: bool = False, width: int = WIDTH) -> Console:

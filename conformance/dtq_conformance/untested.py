@@ -54,8 +54,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("DUR-01",),
     "No scenario restarts the broker, cuts its file or promotes a replica yet.":
         ("DUR-02", "DUR-03", "DUR-04", "DUR-05", "DUR-06", "DUR-07"),
-    "No checker judges a SHOULD yet, so that the judge has nothing to warn of.":
-        ("CLAIM-05",),
 }
 """Reasons, each with the clauses that it stands for."""
 

@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 import msgspec
 
-Status = Literal["holds", "violated", "unknown", "not claimed"]
+Status = Literal["holds", "violated", "unknown", "not claimed", "warning"]
+"""A `warning` is the violation of a SHOULD: a row's status, never that of a run."""
 
-SEVERITY: dict[Status, int] = {"not claimed": 0, "holds": 1, "unknown": 2, "violated": 3}
+SEVERITY: dict[Status, int] = {"not claimed": 0, "holds": 1, "warning": 2, "unknown": 3,
+                               "violated": 4}
 
-EXIT_CODE: dict[Status, int] = {"holds": 0, "not claimed": 0, "violated": 1, "unknown": 2}
+EXIT_CODE: dict[Status, int] = {"holds": 0, "not claimed": 0, "warning": 0, "violated": 1,
+                                "unknown": 2}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +41,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict of one run: `status` is the worst of its rows, one row per clause."""
+    """The verdict of one run: `status` is the worst of its rows, one row per clause, warnings
+    left out; `warned_by` are the checkers that found a SHOULD violated."""
 
     run_id: str
     room: str
@@ -53,6 +57,7 @@ class RunVerdict(msgspec.Struct, frozen=True, kw_only=True):
     marks_missing: tuple[str, ...]
     repeat: str
     expects: Literal["holds", "violated"] = "holds"
+    warned_by: tuple[str, ...] = ()
 
 
 def worst(statuses: list[Status]) -> Status:

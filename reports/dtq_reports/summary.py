@@ -20,16 +20,18 @@ from dtq_reports.read import LOSS, Run, read_runs, without_history
 from dtq_reports.words import count, listed, number, was
 
 WORD: dict[Status, str] = {"holds": "held", "violated": "violated", "unknown": "unknown",
-                           "not claimed": "not claimed"}
-SYMBOL: dict[Status, str] = {"holds": "✓", "violated": "✗", "unknown": "?", "not claimed": "–"}
+                           "not claimed": "not claimed", "warning": "warning"}
+SYMBOL: dict[Status, str] = {"holds": "✓", "violated": "✗", "unknown": "?", "not claimed": "–",
+                             "warning": "!"}
 MEANING: dict[Status, str] = {
     "holds": "looked for and found true",
     "violated": "proven false, with evidence",
     "unknown": "the evidence does not decide it",
     "not claimed": "the target does not promise it, so it was not judged",
+    "warning": "proven false, of what the contract asks for with SHOULD: it decides nothing",
 }
 STYLE: dict[Status, str] = {"holds": "green", "violated": "bold red", "unknown": "yellow",
-                            "not claimed": "dim"}
+                            "not claimed": "dim", "warning": "magenta"}
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,27 @@ def test_a_violation_of_a_clause_that_was_not_tested_is_reported() -> None:
     assert verdict.convicted_by == ("saying",)
 
 
+def test_a_violated_should_is_a_warning_and_leaves_the_verdict_as_it_is() -> None:
+    """CLAIM-05: a violated MUST makes a target nonconformant; a violated SHOULD is a warning."""
+    checks = {"a": saying("DLV-01"), "b": saying("CLI-07", violated=True)}
+
+    def judged(shoulds: set[str]) -> RunVerdict:
+        return judge(history(clauses=["DLV-01", "CLI-07"], claims=["delivery", "cli"]), checks,
+                     CLAIMS, shoulds)
+
+    must, should = judged(set()), judged({"CLI-07"})
+    assert (must.status, must.convicted_by, must.warned_by) == ("violated", ("saying",), ())
+    assert (should.status, should.convicted_by, should.warned_by) == ("holds", (), ("saying",))
+    assert rows(should) == {"DLV-01": "holds", "CLI-07": "warning"}
+    assert f"warning: CLI-07: Task {T} was lost." in should.sentence
+
+
+def test_an_undecided_should_is_as_unknown_as_a_must() -> None:
+    verdict = judge(history(clauses=["CLI-07"], claims=["cli"]),
+                    {"a": saying("CLI-07", unknown=True)}, CLAIMS, {"CLI-07"})
+    assert (verdict.status, rows(verdict)) == ("unknown", {"CLI-07": "unknown"})
+
+
 def test_a_clause_that_the_target_does_not_claim_is_not_judged() -> None:
     verdict = judge(history(clauses=["DLQ-01"], claims=["delivery"]),
                     {"a": saying("DLQ-01", violated=True)}, CLAIMS)

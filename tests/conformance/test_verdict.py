@@ -53,6 +53,7 @@ def test_a_violation_counts_though_nothing_was_said_to_be_judged(ledger: Ledger)
 @pytest.mark.parametrize(("statuses", "expected"), [
     ([], "unknown"), (["holds"], "holds"), (["not claimed"], "not claimed"),
     (["not claimed", "holds"], "holds"), (["holds", "unknown"], "unknown"),
+    (["holds", "warning"], "warning"), (["warning", "unknown"], "unknown"),
     (["unknown", "violated", "holds"], "violated")])
 def test_the_worst_status_is_that_of_the_whole(statuses: list[Status], expected: Status) -> None:
     assert worst(statuses) == expected
@@ -60,4 +61,4 @@ def test_the_worst_status_is_that_of_the_whole(statuses: list[Status], expected:
 
 def test_each_status_has_a_severity_and_an_exit_code() -> None:
     assert set(EXIT_CODE) == set(SEVERITY)
-    assert EXIT_CODE == {"holds": 0, "not claimed": 0, "violated": 1, "unknown": 2}
+    assert EXIT_CODE == {"holds": 0, "not claimed": 0, "warning": 0, "violated": 1, "unknown": 2}

@@ -35,6 +35,7 @@ from dtq_conformance.targets.broken import (
     keeps_no_room_for_ends,
     keeps_what_it_refuses,
     labels_with_task_ids,
+    leaves_the_demonstration_running,
     leaves_the_schedule_member,
     lets_dead_letters_expire,
     lets_one_too_many_in,
@@ -108,7 +109,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     submits_in_two_steps, supersedes_its_own_settlement, takes_after_goodbye, takes_half_a_key,
     takes_live_leases, takes_one_of_each_level, tries_again_after_a_request,
     promotes_nothing_in_a_pause, promotes_what_is_too_old, retries_the_unexpected,
-    retries_too_late)}
+    retries_too_late, leaves_the_demonstration_running)}
 
 
 def load(name: str) -> TargetKind:
