@@ -28,7 +28,8 @@ MAY_IMPORT = {"reference": (), "conformance": (), "chaos": ("conformance",),
 """Whose packages a room imports beside its own. The engine's name falls in these files alone:"""
 MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
                      "conformance/dtq_conformance/targets/defect.py",
-                     "conformance/dtq_conformance/targets/broken/")
+                     "conformance/dtq_conformance/targets/broken/",
+                     "load/dtq_load/peer_apps/dtq_app.py")
 REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
                                 "justification", "recovery", "exits", "target.TERMINAL"})
 """What reports may import of conformance: the saved run and what is read from it, the words of the
@@ -47,7 +48,8 @@ Everyone else waits for a condition."""
 LISTED_FOLDERS = (
     "conformance/dtq_conformance/checkers", "conformance/dtq_conformance/cases",
     "conformance/dtq_conformance/targets/broken", "chaos/dtq_chaos/faults",
-    "chaos/dtq_chaos/scenarios", "load/dtq_load/workloads", "reports/dtq_reports/plots")
+    "chaos/dtq_chaos/scenarios", "load/dtq_load/workloads", "load/dtq_load/bench/peers",
+    "reports/dtq_reports/plots")
 """Folders with one file per instance; `__init__.py` holds the one list of them."""
 
 TESTS_WITHOUT_A_MODULE = {
