@@ -41,7 +41,7 @@ MAY_IMPORT_LOCUST = tuple(f"load/dtq_load/{name}.py"
 
 MAY_SLEEP = ("conformance/dtq_conformance/waiting.py", "conformance/dtq_conformance/pacemaker.py",
              "conformance/dtq_conformance/probe.py", "reference/dtq_reference/demo_tasks.py",
-             "reference/dtq_reference/transport.py")
+             "reference/dtq_reference/transport.py", "load/dtq_load/peer_apps/client.py")
 """Where sleeping is the work itself (tasks that sleep, the pause before something is sent again).
 Everyone else waits for a condition."""
 

@@ -1,8 +1,10 @@
 """A peer: one task queue of the benchmark, in whatever language, worked by command lines alone.
 
 Nothing here or in `peers/` imports a task queue. A peer's tasks, its worker's settings and its
-client stand in `dtq_load/peer_apps/`, which runs in the peer's own processes. Both get two
-environment variables: BENCH_URL, the broker's redis:// URL, and BENCH_WITNESS, a file.
+client stand in `dtq_load/peer_apps/`, which runs in the peer's own processes. Worker and client get
+three environment variables: BENCH_URL, the broker's redis:// URL; BENCH_WITNESS, a file; and
+BENCH_FOR, `latency` when that is measured and `speed` otherwise, for peers with a documented option
+that trades one for the other: each has its best at both.
 
 The app defines two tasks. `nothing(number)` returns `number`; its result has to be kept for each
 task, as this engine keeps it. `hold(number, ms)` appends `start NUMBER PID\\n` to the witness with
@@ -44,32 +46,44 @@ class NotInstalled(Exception):
 
 
 @dataclass(frozen=True)
+class Size:
+    """How large one worker, the processes of one command line, is: processes, and the slots that
+    each of them has for tasks."""
+
+    processes: int
+    slots: int
+
+    def __str__(self) -> str:
+        return f"{self.processes} × {self.slots}"
+
+
+@dataclass(frozen=True)
 class Peer:
     """A task queue of the benchmark.
 
     `settings` is a sentence: which of its options are used, and why they are the best documented
     ones. `guarantee` is a sentence: what becomes of its tasks when a worker dies, and who says so.
-    `concurrency` is what one worker is started with, the best of those in `sweep` on the machine
-    where `dtq-load bench --search` was run; what it counts (slots, threads, processes) is in
-    `settings`.
+    `size` is how large one worker is, the best of those in `sweep` where `dtq-load bench --search`
+    was run; what a slot is (an asyncio task, a thread) is in `settings`.
 
-    `version()` raises `NotInstalled`. `worker(concurrency)` is the command line of one worker.
-    `left(client)` tells, by one cheap round trip, how many tasks are accepted and not yet finished
-    and recorded; it is asked every 20 ms while workers work. `kept(client)` counts the results
-    that are kept; it is asked when nothing is measured and may look at every key.
-    `environment(url)` is what worker and client need beside BENCH_URL and BENCH_WITNESS.
+    `version()` raises `NotInstalled`. `worker(size)` is the command line of one worker.
+    `left(client, submitted)` tells, by one cheap round trip, how many of so many submitted tasks
+    are not yet finished and recorded; it is asked every 20 ms while workers work.
+    `kept(client)` counts the results that are kept; it is asked when nothing is measured and may
+    look at every key.
+    `environment(url)` is what worker and client need beside BENCH_…
     """
 
     name: str
     language: str
     settings: str
     guarantee: str
-    concurrency: int
-    sweep: tuple[int, ...]
+    size: Size
+    sweep: tuple[Size, ...]
     version: Callable[[], str]
-    worker: Callable[[int], list[str]]
+    worker: Callable[[Size], list[str]]
     client: list[str]
-    left: Callable[[redis.Redis], int]
+    left: Callable[[redis.Redis, int], int]
     kept: Callable[[redis.Redis], int]
     environment: Callable[[str], Mapping[str, str]] = lambda _url: {}
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 URL = os.environ.get("BENCH_URL", "redis://127.0.0.1:6379/0")
+FOR_LATENCY = os.environ.get("BENCH_FOR") == "latency"
 BULK = 500
 
 
@@ -75,3 +76,10 @@ def witness(event: str, number: int) -> None:
     file = os.open(os.environ["BENCH_WITNESS"], os.O_WRONLY | os.O_APPEND)
     os.write(file, f"{event} {number} {os.getpid()}\n".encode())
     os.close(file)
+
+
+def hold(number: int, ms: int) -> None:
+    """The task `hold` of a peer whose slots are threads or processes."""
+    witness("start", number)
+    time.sleep(ms / 1000)
+    witness("end", number)

@@ -4,9 +4,9 @@ the first."""
 from __future__ import annotations
 
 from dtq_load.bench.peer import Peer
-from dtq_load.bench.peers import dtq
+from dtq_load.bench.peers import dramatiq, dtq, huey
 
-PEERS: dict[str, Peer] = {peer.name: peer for peer in (
-    dtq.PEER,
+PEERS: dict[str, Peer] = {module.PEER.name: module.PEER for module in (
+    dtq, huey, dramatiq,
 )}
 """Every peer by its name."""

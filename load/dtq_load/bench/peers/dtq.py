@@ -6,13 +6,13 @@ import sys
 
 import redis
 
-from dtq_load.bench.peer import Peer, count_keys, python_app, python_version
+from dtq_load.bench.peer import Peer, Size, count_keys, python_app, python_version
 
 STREAM = "dtq:stream:default:p5"
 """Where tasks of the default priority wait and are held; an entry goes when its task has ended."""
 
 
-def left(client: redis.Redis) -> int:
+def left(client: redis.Redis, _submitted: int) -> int:
     """An entry is deleted in the step that records its task's end."""
     return int(client.xlen(STREAM))
 
@@ -21,9 +21,9 @@ def kept(client: redis.Redis) -> int:
     return count_keys(client, "dtq:result:*")
 
 
-def worker(concurrency: int) -> list[str]:
+def worker(size: Size) -> list[str]:
     return [sys.executable, "-P", "-m", "dtq_reference.cli", "worker", "run",
-            "--tasks", "dtq_load.peer_apps.dtq_app", "--concurrency", str(concurrency)]
+            "--tasks", "dtq_load.peer_apps.dtq_app", "--concurrency", str(size.slots)]
 
 
 def environment(url: str) -> dict[str, str]:
@@ -33,10 +33,10 @@ def environment(url: str) -> dict[str, str]:
 PEER = Peer(
     name="dtq", language="Python",
     settings="As it comes, but for a queue depth limit (DTQ_MAX_QUEUE_DEPTH) above what is "
-             "queued; concurrency counts asyncio slots.",
+             "queued; a slot is an asyncio task.",
     guarantee="At least once: a dead worker's tasks are redelivered when their leases end, 30 s "
               "after the last renewal, and looked for every 5 s (judged by this harness).",
-    concurrency=64, sweep=(16, 32, 64, 100),
+    size=Size(1, 64), sweep=(Size(1, 16), Size(1, 32), Size(1, 64), Size(1, 100)),
     version=lambda: python_version("dtq-contract"),
     worker=worker, client=python_app("dtq_app"), left=left, kept=kept,
     environment=environment)
