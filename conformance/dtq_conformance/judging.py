@@ -75,8 +75,8 @@ def show(verdict: RunVerdict, console: Console) -> None:
     for line in broken_promises([verdict]):
         console.print(Text(line), soft_wrap=True)
     if warnings := [row.clause for row in verdict.rows if row.status == "warning"]:
-        console.print(Text(f"warning: {', '.join(warnings)}: what the contract asks for with SHOULD "
-                           "was not kept. It changes no verdict and no exit code.",
+        console.print(Text(f"warning: {', '.join(warnings)}: what the contract asks for with "
+                           "SHOULD was not kept. It changes no verdict and no exit code.",
                            style=terminal.STYLE["warning"]), soft_wrap=True)
     ending = verdict.sentence
     if verdict.status == "violated":

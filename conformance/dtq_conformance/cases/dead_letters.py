@@ -41,6 +41,17 @@ def _purged_letters_are_gone(bench: Bench) -> None:
     bench.submit({"fail": "permanent"})
 
 
+def _an_old_end_ends_no_new_life(bench: Bench) -> None:
+    """The first life fails for good; the second lasts until whatever is sent twice was sent. One
+    worker with one slot, so that both lives are the same holder's and the same attempt's."""
+    bench.start_worker(1)
+    task_id = bench.submit({"sleep": 2_500}, {"fail": "permanent"})
+    bench.await_all_terminal()
+    bench.requeue(task_id)
+    bench.await_all_terminal()
+    bench.await_witness("end", count=2)
+
+
 CASES = (
     Trial("conformance", "failures_for_good_leave_a_letter",
           "A permanent failure and a spent budget, among tasks that succeed.",
@@ -51,6 +62,10 @@ CASES = (
     Trial("conformance", "a_requeued_task_begins_anew",
           "A dead letter is requeued, another discarded and asked back.",
           ("DLQ-01", "DLQ-03", "DLQ-06", "DLQ-08", "DLV-01"), _a_requeued_task_begins_anew),
+    Trial("conformance", "an_old_end_ends_no_new_life",
+          "A requeued task is executed by the holder of its first life, under the same attempt.",
+          ("DLV-08", "DLQ-01", "DLQ-03", "DLQ-06", "DLV-01"), _an_old_end_ends_no_new_life,
+          snapshots=True),
     Trial("conformance", "purged_letters_are_gone",
           "All dead letters are purged; one of them is asked back, and another one comes.",
           ("DLQ-01", "DLQ-03", "DLQ-08"), _purged_letters_are_gone),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtq_conformance import evidence, plan
+from dtq_conformance import evidence, lives, plan
 from dtq_conformance.evidence import at, holder
 from dtq_conformance.history import Execution, History
 from dtq_conformance.justification import befell
@@ -24,6 +24,10 @@ PROMISES = {
 }
 
 
+NO_HANDLERS = ("WorkerLost", "TimeoutError")
+"""Error classes of ends that no handler's end comes before."""
+
+
 def check(history: History) -> list[Verdict]:
     """Judge the looks at each task, and the last one against the executions."""
     ledger = Ledger("one_terminal_state", PROMISES)
@@ -31,6 +35,8 @@ def check(history: History) -> list[Verdict]:
         for earlier, later in _successions(looks):
             _follows(history, ledger, task_id, earlier, later)
         _names_its_execution(history, ledger, task_id, looks[-1])
+        if lives.was_requeued(history, task_id) and not task_id.endswith("~1"):
+            _is_not_ended_by_an_earlier_life(history, ledger, task_id, looks)
     for task_id, executions in history.executions.items():
         for execution in executions:
             if execution.end_ns is not None and evidence.superseded(execution, executions):
@@ -128,6 +134,26 @@ def _changes_nothing(history: History, ledger: Ledger, task_id: str, old: Execut
             ledger.violated("DLV-08", task_id, f"{story}; yet {wrong} "
                             f"{at(history, look.answered_ns)}.", superseded=evidence.data(old),
                             holder=evidence.data(new), answer=look.answer)
+            return
+
+
+def _is_not_ended_by_an_earlier_life(history: History, ledger: Ledger, task_id: str,
+                                     looks: list[Operation]) -> None:
+    """While nobody has ended an execution of this life, no outcome of a handler shows."""
+    executions = history.executions.get(task_id, [])
+    first_ns = min((evidence.over_ns(history, e) for e in executions), default=0)
+    begun = [look for look in looks if executions
+             and executions[0].start_ns < look.asked_ns and look.answered_ns < first_ns]
+    if begun:
+        ledger.judged("DLV-08")
+    for look in begun:
+        if (look.answer.get("status") in ("succeeded", "failed", "dead_lettered", "retrying")
+                and look.answer.get("error_class") not in NO_HANDLERS):
+            ledger.violated("DLV-08", task_id, f"Task {task_id} was requeued, and was "
+                            f"{look.answer['status']!r} {at(history, look.answered_ns)}, before "
+                            f"any execution of its new life had ended: {holder(executions[0])} ran "
+                            f"until {at(history, first_ns)[3:]}. The outcome is an earlier "
+                            "life's.", holder=evidence.data(executions[0]), answer=look.answer)
             return
 
 

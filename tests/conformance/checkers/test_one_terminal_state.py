@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from dtq_conformance import lives
 from dtq_conformance.checkers.one_terminal_state import check
 
 from tests.conformance.histories import (
     T,
     absent,
     accuses,
+    asked,
     born,
     dead,
     end,
     fault,
+    history,
     look,
     ran,
     says,
@@ -114,3 +117,19 @@ def test_a_task_whose_last_holder_was_stopped_too_ends_beside_its_handler() -> N
     late = end(5100, attempt=2, by=2)
     assert says(check, *ZOMBIE, ended, late)["DLV-08"] == "violated 1"
     assert says(check, *ZOMBIE, stopped, ended, late)["DLV-08"] == "holds 1"
+
+
+def lived_again(*looks: object) -> list[object]:
+    """A task that failed for good, was requeued at 400 ms, and executes from 500 to 1 500 ms."""
+    return [submit(), born(1), ran(100, 200, outcome="failed"), dead(at=300),
+            asked("requeue", T, at=400), ran(500, 1500, outcome="failed"), *looks]
+
+
+@pytest.mark.parametrize(("seen", "verdict"), [
+    (look(status="running", at=1000), "holds 1"), (dead(at=1000), "violated 1"),
+    (look(status="retrying", at=1000, error_class="RetryableError"), "violated 1"),
+    (dead(at=1000, error_class="WorkerLost"), "holds 1"), (dead(at=1600), None)])
+def test_no_outcome_of_an_earlier_life_ends_the_new_one(seen: object, verdict: str | None) -> None:
+    told = check(lives.apart(history(*lived_again(seen))))
+    found = {each.clause: f"{each.status} {each.judged}" for each in told if each.judged}
+    assert found.get("DLV-08") == verdict

@@ -21,6 +21,7 @@ from dtq_conformance.targets.broken import (
     enqueues_a_copy,
     expires_what_ran,
     fails_on_bad_json,
+    fences_without_the_entry,
     forgets_lost_takes,
     forgets_overdue_threads,
     forgets_the_dead_letter,
@@ -109,7 +110,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     submits_in_two_steps, supersedes_its_own_settlement, takes_after_goodbye, takes_half_a_key,
     takes_live_leases, takes_one_of_each_level, tries_again_after_a_request,
     promotes_nothing_in_a_pause, promotes_what_is_too_old, retries_the_unexpected,
-    retries_too_late, leaves_the_demonstration_running)}
+    retries_too_late, leaves_the_demonstration_running, fences_without_the_entry)}
 
 
 def load(name: str) -> TargetKind:
