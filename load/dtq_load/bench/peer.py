@@ -21,7 +21,8 @@ The client is a command line to which one of these is added:
 It exits with 0 and prints one line of JSON as the last of its standard output: `{"seconds": 1.5}`
 for `submit` and `hold`, without the time to start, import and connect; `{"ms": [1.2, …]}` for
 `latency`, which has one more task before the first that counts. `submit N` submits N tasks and no
-other. Python clients are made with `peer_apps/client.py`.
+other. The app of a Python peer has a function `make_client()` for `peer_apps/client.py`, which does
+the rest.
 """
 
 from __future__ import annotations
@@ -36,9 +37,6 @@ import redis
 
 APPS = Path(__file__).parents[1] / "peer_apps"
 """The folder of the code that runs in the peers' own processes."""
-
-BULK = 500
-"""How many tasks one piece of a bulk submission has."""
 
 
 class NotInstalled(Exception):
@@ -98,8 +96,8 @@ def python_version(package: str) -> str:
 
 
 def python_app(name: str) -> list[str]:
-    """The command line that runs a module of `peer_apps` in this interpreter."""
-    return [sys.executable, "-P", "-m", f"dtq_load.peer_apps.{name}"]
+    """The command line of the client of a module of `peer_apps`, in this interpreter."""
+    return [sys.executable, "-P", "-m", "dtq_load.peer_apps", name]
 
 
 def count_keys(client: redis.Redis, pattern: str) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 URL = os.environ.get("BENCH_URL", "redis://127.0.0.1:6379/0")
 FOR_LATENCY = os.environ.get("BENCH_FOR") == "latency"
 BULK = 500
+"""How many tasks one piece of a bulk submission has."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class Client:
     connect: Callable[[str], object] = lambda _what: None
 
 
-def main(client: Client, argv: Sequence[str] | None = None) -> None:
+def run(client: Client, argv: Sequence[str]) -> None:
     """Do what the arguments ask for and print the answer."""
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(prog="client")
     parser.add_argument("what", choices=("submit", "latency", "hold"))
     parser.add_argument("count", type=int)
     parser.add_argument("ms", type=int, nargs="?", default=0)

@@ -40,6 +40,6 @@ def wait(message: Any) -> object:
     return message.get_result(block=True, timeout=10_000)
 
 
-if __name__ == "__main__":
-    client.main(client.Client(nothing.send, submit_bulk, wait, hold.send,
-                              lambda _what: broker.client.ping()))
+def make_client() -> client.Client:
+    return client.Client(nothing.send, submit_bulk, wait, hold.send,
+                         lambda _what: broker.client.ping())

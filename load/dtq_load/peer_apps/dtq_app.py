@@ -69,7 +69,7 @@ class Submitter:
         self._queue.submit(task_type="hold", payload={"number": number, "ms": ms})
 
 
-if __name__ == "__main__":
+def make_client() -> client.Client:
     submitter = Submitter()
-    client.main(client.Client(submitter.submit, submitter.submit_bulk, submitter.wait,
-                              submitter.hold, submitter.connect))
+    return client.Client(submitter.submit, submitter.submit_bulk, submitter.wait, submitter.hold,
+                         submitter.connect)

@@ -29,9 +29,9 @@ def submit_bulk(numbers: Sequence[int]) -> None:
 
 
 def wait(result: Any) -> object:
-    return result.get(blocking=True, timeout=10)
+    return result.get(blocking=True, timeout=10, preserve=True)
 
 
-if __name__ == "__main__":
-    client.main(client.Client(nothing, submit_bulk, wait, hold,
-                              lambda _what: huey.storage.conn.ping()))
+def make_client() -> client.Client:
+    return client.Client(nothing, submit_bulk, wait, hold,
+                         lambda _what: huey.storage.conn.ping())
