@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from dtq_reference.wire import Address, Connection, Node, ScriptError
 
 SLOTS = 16_384
@@ -57,14 +55,14 @@ class Slot:
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._nodes = address.nodes
+        self._nodes = self._seeds = [(host, port) for host, port in address.nodes]
 
     def find(self) -> Node:
         """Ask the nodes, one after the other, for the slot's master; one that did not help is asked
         last from then on. Raises ConnectionError when none does."""
         problem: Exception | str = "nobody has it"
         for node in list(self._nodes):
-            asked = msgspec.structs.replace(self._address, host=node[0], port=node[1])
+            asked = self._address._replace(host=node[0], port=node[1])
             connection = Connection(asked, ASK_TIMEOUT_S)
             try:
                 if master := self.master(node, connection.call("CLUSTER", "SLOTS")):
@@ -85,7 +83,7 @@ class Slot:
         ranges = [(first, last, [((node[0] or b"").decode() or asked[0], node[1])
                                  for node in nodes]) for first, last, *nodes in reply]
         told = [node for _, _, nodes in ranges for node in nodes]
-        self._nodes = list(dict.fromkeys([asked, *told, *self._address.nodes]))
+        self._nodes = list(dict.fromkeys([asked, *told, *self._seeds]))
         return next((nodes[0] for first, last, nodes in ranges
                      if first <= self._address.slot <= last), None)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
 from dtq_reference import calls
-from dtq_reference.hands import Hands, Hold, log
+from dtq_reference.calls import Call, Taken
+from dtq_reference.hands import Hands, log
 from dtq_reference.heartbeat_process import Beat, Orders, Told
 from dtq_reference.scripts import SCRIPTS
 from dtq_reference.settings import HEARTBEAT_JITTER
@@ -28,8 +30,6 @@ class Heartbeat:
     def __init__(self, hands: Hands) -> None:
         self._hands = hands
         self._stdin: asyncio.StreamWriter | None = None
-        self._told: dict[int, list[Hold]] = {}
-        self._number = 0
 
     async def run(self) -> None:
         """Beat for ever; raises when the process of its own has ended."""
@@ -39,11 +39,10 @@ class Heartbeat:
         assert process.stdin is not None and process.stdout is not None
         self._stdin = process.stdin
         settings, script = self._hands.settings, SCRIPTS["renew"]
-        keys, argument = calls.renew_parts(*self._hands.who)
-        orders = Orders(address_of(settings.redis_url, settings.key_prefix), script.sha,
-                        script.source, keys, argument, settings.heartbeat_interval_s,
-                        HEARTBEAT_JITTER, timeout_s=settings.visibility_timeout_s / 3)
-        self._stdin.write(msgspec.json.encode(orders) + b"\n")
+        self._say(Orders(
+            address_of(settings.redis_url, settings.key_prefix), script.sha, script.source,
+            self._call([]).keys, settings.heartbeat_interval_s, HEARTBEAT_JITTER,
+            timeout_s=settings.visibility_timeout_s / 3))
         self.tell()
         try:
             while line := await process.stdout.readline():
@@ -57,32 +56,33 @@ class Heartbeat:
 
     def tell(self) -> None:
         """Say what is in hand. Done before a handler starts, which may hold up this loop."""
-        if self._stdin is None:
-            return
-        holds = [hold for hold in self._hands.holds.values() if not hold.lost]
-        self._number += 1
-        self._told[self._number] = holds
-        told = Told(self._number, [hold.taken.hold for hold in holds],
-                    calls.flat(self._hands.about()))
-        self._stdin.write(msgspec.json.encode(told) + b"\n")
+        held = [hold.taken for hold in self._hands.holds.values() if not hold.lost]
+        self._say(Told([taken.hold for taken in held], self._call(held).argument))
+
+    def _call(self, held: Sequence[Taken]) -> Call:
+        return calls.renew(*self._hands.who, held, self._hands.about())
+
+    def _say(self, line: Orders | Told) -> None:
+        if self._stdin is not None:
+            self._stdin.write(msgspec.json.encode(line) + b"\n")
 
     async def _hear(self, beat: Beat) -> None:
         hands = self._hands
         hands.is_beating = True
         hands.changed.set()
-        holds = self._told.get(beat.number, [])
-        self._told = {number: told for number, told in self._told.items() if number >= beat.number}
         result = "ok"
         if beat.problem:
             log.warning("renew: %s", beat.problem)
             result = "error" if beat.problem.startswith("ScriptError") else "unanswered"
         hands.metrics.redis_operation("renew", result)
-        for hold, held in zip(holds, beat.held, strict=False):
+        for name, held in zip(beat.holds, beat.held, strict=False):
+            if (hold := hands.holds.get(name)) is None:
+                continue  # it was settled meanwhile
             if held:
                 hold.lease_until = beat.sent + hands.settings.visibility_timeout_s
-                if held == CANCEL_REQUESTED:
-                    hold.cancel()
-            elif hold.taken.hold in hands.holds:
+            if held == CANCEL_REQUESTED:
+                hold.cancel()
+            elif not held:
                 hold.lost = True
                 log.warning("task %s: attempt %d is no longer ours", hold.taken.task_id,
                             hold.taken.attempt)

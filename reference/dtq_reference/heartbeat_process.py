@@ -5,64 +5,63 @@ change. Goes out, on stdout: a JSON line for each beat. When stdin ends, the wor
 is this process: it never renews for the dead. A stopped worker is renewed for, but no attempt
 longer than its time limit and one lease (`renew.lua`).
 
-It imports neither redis-py nor asyncio: a third of their memory is enough for one script.
+It imports what `wire.py` imports, and little more: a third of what the worker itself takes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import select
 import signal
 import time
-from typing import Any
+from binascii import a2b_base64
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import hiredis
-import msgspec
 
-from dtq_reference.cluster import finder
 from dtq_reference.wire import Address, Connection, ScriptError
 
+Hold = tuple[int, str, int, str]
 
-class Orders(msgspec.Struct, frozen=True):
-    """How to renew: where, by which script, about what, how often (give or take the share
+
+class Orders(NamedTuple):
+    """How to renew: where, by which script, on which keys, how often (give or take the share
     `jitter`), and how long to wait for an answer."""
 
     address: Address
     sha: str
     source: str
-    keys: list[str]
-    argument: dict[str, Any]
+    keys: Sequence[str]
     interval_s: float
     jitter: float
     timeout_s: float
 
 
-class Told(msgspec.Struct, frozen=True):
-    """What the worker has in hand, and what its hash is to say; `number` counts these lines."""
+class Told(NamedTuple):
+    """What the worker has in hand, and the script's argument for it."""
 
-    number: int = 0
-    holds: list[tuple[int, str, int, str]] = []
-    about: list[str | int] = []
+    holds: Sequence[Hold]
+    argument: bytes
 
 
-class Beat(msgspec.Struct, frozen=True):
-    """One beat: which line's holds were renewed, when that was sent (CLOCK_MONOTONIC), and what
-    came of it: `state` and `held` as `renew.lua` answers, or the `problem` that hid it."""
+class Beat(NamedTuple):
+    """One beat: which holds were renewed, when that was sent (CLOCK_MONOTONIC), and what came of
+    it: `state` and `held` as `renew.lua` answers, or the `problem` that hid it."""
 
-    number: int
+    holds: Sequence[Hold]
     sent: float
     state: str = ""
-    held: list[int] = []
+    held: Sequence[int] = ()
     problem: str = ""
 
 
 def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
     """Renew once."""
     sent = time.monotonic()
-    argument = msgspec.msgpack.encode({**orders.argument, "holds": told.holds,
-                                       "about": told.about})
-    call = (len(orders.keys), *orders.keys, argument)
+    call = (len(orders.keys), *orders.keys, told.argument)
     try:
         try:
             state, held = connection.call("EVALSHA", orders.sha, *call)
@@ -71,8 +70,8 @@ def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
                 raise
             state, held = connection.call("EVAL", orders.source, *call)
     except (OSError, ScriptError, hiredis.HiredisError) as error:
-        return Beat(told.number, sent, problem=f"{type(error).__name__}: {error}")
-    return Beat(told.number, sent, state.decode(), held)
+        return Beat(told.holds, sent, problem=f"{type(error).__name__}: {error}")
+    return Beat(told.holds, sent, state.decode(), held)
 
 
 class Pipes:
@@ -85,8 +84,7 @@ class Pipes:
 
     def hear(self, limit_s: float) -> list[bytes]:
         """The whole lines that arrive within the time; raises EOFError when the worker is gone."""
-        ready, _, _ = select.select([0], [], [], max(0.0, limit_s))
-        if not ready:
+        if not select.select([0], [], [], max(0.0, limit_s))[0]:
             return []
         data = os.read(0, 1_048_576)
         if not data:
@@ -94,9 +92,9 @@ class Pipes:
         *lines, self._heard = (self._heard + data).split(b"\n")
         return lines
 
-    def say(self, line: bytes) -> None:
+    def say(self, line: str) -> None:
         """Write a line. While the worker does not read, only the unfinished one is kept."""
-        self._unsent = self._unsent or line + b"\n"
+        self._unsent = self._unsent or line.encode() + b"\n"
         try:
             self._unsent = self._unsent[os.write(1, self._unsent):]
         except BlockingIOError:
@@ -109,23 +107,24 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     pipes = Pipes()
     lines: list[bytes] = []
-    while not lines:
-        lines = pipes.hear(60)
-    orders = msgspec.json.decode(lines.pop(0), type=Orders)
-    connection = Connection(orders.address, orders.timeout_s, finder(orders.address))
-    told = Told()
-    due = time.monotonic()  # at once, since the worker takes nothing before it hears a beat
-    while True:
-        while True:
-            if lines:
-                told = msgspec.json.decode(lines[-1], type=Told)
-            left_s = due - time.monotonic()
-            lines = pipes.hear(left_s)
-            if left_s <= 0 and not lines:
-                break
-        pipes.say(msgspec.json.encode(beat(connection, orders, told)))
+    heard: list[bytes] = []
+    while len(lines) < 2:
+        lines += pipes.hear(60)
+    orders = Orders(*json.loads(lines[0]))
+    address, find = Address(*orders.address), None
+    if address.nodes:
+        from dtq_reference.cluster import Slot  # and what reads URLs, which no other server needs
+
+        find = Slot(address).find
+    connection = Connection(address, orders.timeout_s, find)
+    while True:  # at once, since the worker takes nothing before it hears a beat
+        holds, argument = json.loads(lines[-1])
+        pipes.say(json.dumps(beat(connection, orders, Told(holds, a2b_base64(argument)))))
         due = time.monotonic() + orders.interval_s * random.uniform(1 - orders.jitter,
                                                                     1 + orders.jitter)
+        while (left_s := due - time.monotonic()) > 0 or heard:
+            heard = pipes.hear(left_s)
+            lines = heard or lines
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def address_of(url: str, prefix: str = "") -> Address:
         raise ValueError(f"A cluster needs a hash tag in DTQ_KEY_PREFIX, which is {prefix!r}.")
     return Address(
         host=parts.get("host", "localhost"), port=parts.get("port", 6379),
-        nodes=nodes_of(url) if is_cluster(url) else [], slot=-1 if slot is None else slot,
+        nodes=nodes_of(url) if is_cluster(url) else (), slot=-1 if slot is None else slot,
         path=parts.get("path", ""), tls=url.startswith("rediss"),
         username=parts.get("username", ""), password=parts.get("password", ""),
         db=parts.get("db", 0))

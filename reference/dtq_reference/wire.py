@@ -1,29 +1,27 @@
 """Speak to Redis with a socket and hiredis alone: for the heartbeat's process, and to ask the nodes
-of a cluster. It imports neither redis-py nor asyncio, which saves two thirds of the memory."""
+of a cluster. It imports no redis-py, asyncio, msgspec or dataclasses: four fifths of the memory."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import hiredis
-import msgspec
 
 Node = tuple[str, int]
 
-ELSEWHERE = ("MOVED", "READONLY", "CLUSTERDOWN")
-"""Refusals after which another server may be the one to ask."""
+ANEW = ("MOVED", "READONLY", "CLUSTERDOWN", "WRONGPASS", "NOAUTH")
+"""Refusals after which another server may be the one to ask, or the same one with another word."""
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class Address(NamedTuple):
     """Where the server is: a host and port, or the path of a socket. In a cluster, where some
     `nodes` of it are, and the `slot` whose master is the server."""
 
     host: str = "localhost"
     port: int = 6379
-    nodes: list[Node] = []
+    nodes: Sequence[Node] = ()
     slot: int = -1
     path: str = ""
     tls: bool = False
@@ -36,30 +34,27 @@ class ScriptError(Exception):
     """The server's own error reply."""
 
 
-@dataclass
 class Connection:
     """One connection to the server, opened when needed; after any trouble it is opened anew.
 
     `find` tells host and port each time that it is opened, where these may change.
     """
 
-    address: Address
-    timeout_s: float
-    find: Callable[[], Node] | None = None
-    _socket: socket.socket | None = None
-    _reader: Any = None
+    def __init__(self, address: Address, timeout_s: float,
+                 find: Callable[[], Node] | None = None) -> None:
+        self._address = address
+        self._timeout_s = timeout_s
+        self._find = find or (lambda: (address.host, address.port))
+        self._socket: Any = None
 
     def call(self, *command: Any) -> Any:
         """Send one command and return its reply. Raises OSError or `ScriptError`."""
         try:
             if self._socket is None:
                 self._open()
-            return self._ask(command)
-        except OSError:
-            self.close()
-            raise
-        except ScriptError as error:
-            if str(error).startswith(ELSEWHERE):
+            return self._ask(*command)
+        except (OSError, ScriptError) as error:
+            if isinstance(error, OSError) or str(error).startswith(ANEW):
                 self.close()
             raise
 
@@ -70,14 +65,13 @@ class Connection:
         self._socket = None
 
     def _open(self) -> None:
-        address = self.address
-        host, port = self.find() if self.find else (address.host, address.port)
+        address, (host, port) = self._address, self._find()
         if address.path:
             self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.settimeout(self.timeout_s)
+            self._socket.settimeout(self._timeout_s)
             self._socket.connect(address.path)
         else:
-            self._socket = socket.create_connection((host, port), self.timeout_s)
+            self._socket = socket.create_connection((host, port), self._timeout_s)
         if address.tls:
             import ssl  # megabytes that only an encrypted connection needs
 
@@ -85,13 +79,11 @@ class Connection:
                 self._socket, server_hostname=host)
         self._reader = hiredis.Reader(replyError=ScriptError)
         if address.password:
-            name = (address.username,) if address.username else ()
-            self._ask(("AUTH", *name, address.password))
+            self._ask("AUTH", *filter(None, (address.username, address.password)))
         if address.db:
-            self._ask(("SELECT", address.db))
+            self._ask("SELECT", address.db)
 
-    def _ask(self, command: tuple[Any, ...]) -> Any:
-        assert self._socket is not None
+    def _ask(self, *command: Any) -> Any:
         self._socket.sendall(hiredis.pack_command(command))
         while (reply := self._reader.gets()) is False:
             data = self._socket.recv(65_536)

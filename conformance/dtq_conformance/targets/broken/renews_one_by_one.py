@@ -8,14 +8,16 @@ from typing import Any
 from dtq_conformance.targets.defect import Defect
 
 PROCESS = """
+import msgspec.msgpack as msgpack
 from dtq_reference import heartbeat_process as process
 from dtq_reference.heartbeat_process import Beat, Told
 beat = process.beat
 def beat_for_each(connection, orders, told):
-    beats = [beat(connection, orders, Told(told.number, [hold], told.about))
+    argument = msgpack.decode(told.argument)
+    beats = [beat(connection, orders, Told([hold], msgpack.encode(argument | {"holds": [hold]})))
              for hold in told.holds] or [beat(connection, orders, told)]
     held = [each for one in beats for each in one.held or [1]]
-    return Beat(told.number, beats[0].sent, beats[-1].state, held, beats[-1].problem)
+    return Beat(told.holds, beats[0].sent, beats[-1].state, held, beats[-1].problem)
 process.beat = beat_for_each
 try:
     process.main()
