@@ -6,7 +6,8 @@ Each operation refuses with `DtqError`, and has then changed nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from sys import maxsize
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,6 +37,19 @@ PAGE = 200
 
 STALE_HEARTBEATS = 3
 """An observer says of a worker that it is stale after so many heartbeats without one."""
+
+REFUSALS = {
+    "unknown": ("TASK_NOT_FOUND", "There is no task {of!r}; a task's id is 32 lower-case "
+                "hexadecimal digits.", ""),
+    "terminal": ("TASK_TERMINAL", "Task {of} is {about} already.", "status"),
+    "refused": ("NOT_REQUEUEABLE", "Task {of} is {about} and has no dead letter.", "status"),
+    "in_progress": ("IDEMPOTENCY_IN_PROGRESS",
+                    "The key is that of task {about}, which is not finished.", "task_id"),
+    "full": ("QUEUE_FULL", "Queue {of} has {about} unfinished tasks, as many as it may have. "
+             "Submit again later.", ""),
+}
+"""A script's verdict that it did nothing: the code, the sentence about the task or queue that it
+is `of`, and which detail it is that the script says `about` it."""
 
 
 class Submitted(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,91 +154,77 @@ class Operations:
         commands = [command for task_id in task_ids
                     for command in (("HGETALL", self.keys.task_prefix + task_id),
                                     ("GET", self.keys.result_prefix + task_id))]
-        if not commands:
-            return []
-        replies = yield calls.read(*commands)
+        replies = (yield calls.read(*commands)) if commands else []
         return [task_from(_fields(flat), result)
                 for flat, result in zip(replies[::2], replies[1::2], strict=True) if flat]
+
+    def _known(self, task_id: str, *names: str) -> Steps[list[str | None]]:
+        """Fields of a task's record; None for each that it has not."""
+        if not _is(TaskId, task_id):
+            return [None for _ in names]
+        [values] = yield calls.read(("HMGET", self.keys.task_prefix + task_id, *names))
+        return [value and value.decode() for value in values]
+
+    def _step(self, call: Callable[..., Call], task_id: str, by: Actor, *,
+              only_of: str | None = None, **more: Any) -> Steps[tuple[str, str]]:
+        """Take a step with one task: the script's verdict, and what it says about it."""
+        queue, priority = yield from self._known(task_id, "queue", "priority")
+        if queue is None or priority is None or only_of not in (None, queue):
+            return "unknown", ""
+        stream = self.keys.stream(queue, int(priority))
+        verdict, about = yield call(self.keys, self.settings, by, task_id, stream, **more)
+        return verdict.decode(), about.decode()
 
     def cancel(self, task_id: str, by: Actor) -> Steps[str]:
         """Cancel a task: `cancelled` when it waited; `requested` when it runs, and then it ends
         as soon as its handler listens or fails. Refused as TASK_NOT_FOUND or TASK_TERMINAL."""
-        state, status = yield from self._cancel(task_id, by)
-        if state == "unknown":
-            raise _not_found(task_id)
-        if state == "terminal":
-            raise DtqError("TASK_TERMINAL", f"Task {task_id} is {status} already.", status=status)
-        return state
-
-    def _cancel(self, task_id: str, by: Actor, **more: Any) -> Steps[tuple[str, str]]:
-        stream = yield from self._stream_of(task_id)
-        if stream is None:
-            return "unknown", ""
-        reply = yield calls.cancel(self.keys, self.settings, by, task_id, stream, **more)
-        state, status = (each.decode() for each in reply)
-        return state, status
-
-    def _stream_of(self, task_id: str) -> Steps[str | None]:
-        if not _is(TaskId, task_id):
-            return None
-        [[queue, priority]] = yield calls.read(
-            ("HMGET", self.keys.task_prefix + task_id, "queue", "priority"))
-        return queue and self.keys.stream(queue.decode(), int(priority))
-
-    def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
-        """The newest dead letters, newest first."""
-        found: list[DeadLetter] = []
-        end = "+"
-        while len(found) < limit:
-            [letters] = yield calls.read(("XREVRANGE", self.keys.dead_letters, end, "-", "COUNT",
-                                          min(PAGE, limit - len(found))))
-            if not letters:
-                break
-            found += [dead_letter_from(_fields(flat)) for _, flat in letters]
-            end = "(" + letters[-1][0].decode()
-        return found
-
-    def dead_letter(self, task_id: str) -> Steps[DeadLetter]:
-        """The dead letter of a task. Refused as TASK_NOT_FOUND. An orphan's is looked for."""
-        if _is(TaskId, task_id):
-            [letter_id] = yield calls.read(("HGET", self.keys.task_prefix + task_id, "letter_id"))
-            if letter_id:
-                [letters] = yield calls.read(
-                    ("XRANGE", self.keys.dead_letters, letter_id.decode(), letter_id.decode()))
-                if letters:
-                    return dead_letter_from(_fields(letters[0][1]))
-        for letter in (yield from self.dead_letters(self.settings.dlq_maxlen)):
-            if letter.task_id == task_id:
-                return letter
-        raise DtqError("TASK_NOT_FOUND", f"There is no dead letter of task {task_id!r}.")
+        verdict, about = yield from self._step(calls.cancel, task_id, by)
+        if verdict in REFUSALS:
+            raise _refusal(verdict, task_id, about)
+        return verdict
 
     def requeue(self, task_id: str, by: Actor) -> Steps[None]:
         """Give a dead-lettered task a new life. Refused as TASK_NOT_FOUND, NOT_REQUEUEABLE or
         IDEMPOTENCY_IN_PROGRESS."""
-        stream = yield from self._stream_of(task_id)
-        if stream is None:
-            raise _not_found(task_id)
-        reply = yield calls.requeue(self.keys, self.settings, by, task_id, stream)
-        state, about = (each.decode() for each in reply)
-        if state == "unknown":
-            raise _not_found(task_id)
-        if state == "in_progress":
-            raise _in_progress(about)
-        if state == "refused":
-            raise _not_dead(task_id, about)
+        verdict, about = yield from self._step(calls.requeue, task_id, by)
+        if verdict in REFUSALS:
+            raise _refusal(verdict, task_id, about)
 
     def discard(self, task_id: str, by: Actor) -> Steps[None]:
         """Throw the dead letter of a task away; its record stays for the retention time. Refused
         as TASK_NOT_FOUND or NOT_REQUEUEABLE."""
-        if not _is(TaskId, task_id):
-            raise _not_found(task_id)
-        gone = yield calls.discard(self.keys, self.settings, by, task_id=task_id)
-        if gone:
+        if _is(TaskId, task_id) and (
+                yield calls.discard(self.keys, self.settings, by, task_id=task_id)):
             return
-        task = yield from self.get(task_id)
-        if task is None:
-            raise _not_found(task_id)
-        raise _not_dead(task_id, task.status)
+        [status] = yield from self._known(task_id, "status")
+        raise _refusal("refused" if status else "unknown", task_id, status or "")
+
+    def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
+        """The newest dead letters, newest first."""
+        return (yield from self._entries(self.keys.dead_letters, dead_letter_from, limit))
+
+    def dead_letter(self, task_id: str) -> Steps[DeadLetter]:
+        """The dead letter of a task. Refused as TASK_NOT_FOUND. An orphan's is looked for."""
+        [known] = yield from self._known(task_id, "letter_id")
+        letters = yield from self._entries(self.keys.dead_letters, dead_letter_from,
+                                           1 if known else self.settings.dlq_maxlen, known or "+")
+        for letter in letters:
+            if letter.task_id == task_id:
+                return letter
+        raise DtqError("TASK_NOT_FOUND", f"There is no dead letter of task {task_id!r}.")
+
+    def _entries(self, stream: str, read: Callable[[dict[str, str]], T], limit: int = maxsize,
+                 newest: str = "+") -> Steps[list[T]]:
+        """What `read` makes of a stream's entries, from the `newest` on, newest first."""
+        found: list[T] = []
+        while len(found) < limit:
+            [page] = yield calls.read(("XREVRANGE", stream, newest, "-", "COUNT",
+                                       min(PAGE, limit - len(found))))
+            if not page:
+                break
+            found += [read(_fields(flat)) for _, flat in page]
+            newest = "(" + page[-1][0].decode()
+        return found
 
     def purge_dead_letters(self, by: Actor) -> Steps[int]:
         """Throw all dead letters away; returns how many there were."""
@@ -237,47 +237,33 @@ class Operations:
         """Cancel all that waits in a queue, one atomic step each, and leave what runs. A queue in
         which nothing is left is forgotten. Returns how many tasks were cancelled."""
         _check_queue(queue)
+        [scheduled] = yield calls.read(("ZRANGE", self.keys.schedule, 0, -1))
+        waiting = [task_id.decode() for task_id in scheduled]  # of all queues
+        for stream in self.keys.streams(queue):
+            waiting += yield from self._entries(stream, lambda entry: entry.get("task_id", ""))
         cancelled = 0
-        for task_id in (yield from self._waiting(queue)):
-            state, _ = yield from self._cancel(task_id, by, action="purge", only_waiting=True)
-            cancelled += state == "cancelled"
+        for task_id in waiting:
+            verdict, _ = yield from self._step(calls.cancel, task_id, by, only_of=queue,
+                                               action="purge", only_waiting=True)
+            cancelled += verdict == "cancelled"
         yield calls.forget_queue(self.keys, self.settings, queue)
         return cancelled
 
-    def _waiting(self, queue: str) -> Steps[list[str]]:
-        """The ids of tasks with an entry in the queue's streams, or in the schedule."""
-        found = []
-        for stream in self.keys.streams(queue):
-            start = "-"
-            while entries := (yield calls.read(
-                    ("XRANGE", stream, start, "+", "COUNT", PAGE)))[0]:
-                found += [_fields(flat).get("task_id", "") for _, flat in entries]
-                start = "(" + entries[-1][0].decode()
-        [scheduled] = yield calls.read(("ZRANGE", self.keys.schedule, 0, -1))
-        for start_of_page in range(0, len(scheduled), PAGE):
-            page = [each.decode() for each in scheduled[start_of_page:start_of_page + PAGE]]
-            queues = yield calls.read(*(("HGET", self.keys.task_prefix + task_id, "queue")
-                                        for task_id in page))
-            found += [task_id for task_id, its in zip(page, queues, strict=True)
-                      if its == queue.encode()]
-        return found
-
-    def pause(self, queue: str, by: Actor) -> Steps[None]:
+    def pause(self, queue: str, by: Actor, *, paused: bool = True) -> Steps[None]:
         """Let no worker take anything from a queue any more; what runs, runs on."""
         _check_queue(queue)
-        yield calls.pause(self.keys, self.settings, by, queue, paused=True)
+        yield calls.pause(self.keys, self.settings, by, queue, paused=paused)
 
     def resume(self, queue: str, by: Actor) -> Steps[None]:
         """Let workers take from a queue again."""
-        _check_queue(queue)
-        yield calls.pause(self.keys, self.settings, by, queue, paused=False)
+        return self.pause(queue, by, paused=False)
 
     def queues(self) -> Steps[list[QueueStats]]:
         """All queues that were ever used and not forgotten, by name."""
         [names] = yield calls.read(("SMEMBERS", self.keys.queues))
         found = []
-        for name in sorted(each.decode() for each in names):
-            found.append((yield from self._stats(name)))
+        for name in sorted(names):
+            found.append((yield from self._stats(name.decode())))
         return found
 
     def queue_stats(self, queue: str) -> Steps[QueueStats]:
@@ -298,7 +284,7 @@ class Operations:
         workers = yield from self.workers()
         return QueueStats(
             queue=queue, depth=sum(counts[:10]) + int(scheduled or 0),
-            pending=sum(_held(summary) for summary in counts[10:20]), paused=bool(paused),
+            pending=sum(map(_held, counts[10:20])), paused=bool(paused),
             retry_scheduled=int(scheduled or 0), dlq_depth=dead,
             workers_active=sum(worker.status not in ("stopped", "stale") for worker in workers))
 
@@ -315,8 +301,6 @@ class Operations:
         return found[0]
 
     def _workers(self, worker_ids: Sequence[str]) -> Steps[list[WorkerView]]:
-        if not worker_ids:
-            return []
         (seconds, _), *hashes = yield calls.read(
             ("TIME",), *(("HGETALL", self.keys.worker_prefix + each) for each in worker_ids))
         return [_worker(_fields(flat), 1000 * int(seconds)) for flat in hashes if flat]
@@ -324,29 +308,16 @@ class Operations:
 
 def _submitted(request: TaskRequest, verdict: str, task_id: str,
                status: str) -> Submitted | DtqError:
-    if verdict == "in_progress":
-        return _in_progress(task_id)
-    if verdict == "full":
-        return DtqError("QUEUE_FULL", f"Queue {request.queue} has {status} unfinished tasks, as "
-                                      "many as it may have. Submit again later.")
+    if verdict in REFUSALS:
+        return _refusal(verdict, request.queue, status if verdict == "full" else task_id)
     if verdict == "again":
         return Again(task_id, status)
     return Submitted(task_id, status, duplicate=verdict == "duplicate")
 
 
-def _in_progress(task_id: str) -> DtqError:
-    return DtqError("IDEMPOTENCY_IN_PROGRESS",
-                    f"The key is that of task {task_id}, which is not finished.", task_id=task_id)
-
-
-def _not_found(task_id: str) -> DtqError:
-    return DtqError("TASK_NOT_FOUND", f"There is no task {task_id!r}; a task's id is 32 "
-                                      "lower-case hexadecimal digits.")
-
-
-def _not_dead(task_id: str, status: str) -> DtqError:
-    return DtqError("NOT_REQUEUEABLE", f"Task {task_id} is {status} and has no dead letter.",
-                    status=status)
+def _refusal(verdict: str, of: str, about: str) -> DtqError:
+    code, sentence, detail = REFUSALS[verdict]
+    return DtqError(code, sentence.format(of=of, about=about), **{detail: about} if detail else {})
 
 
 def _worker(fields: dict[str, str], now_ms: int) -> WorkerView:

@@ -16,9 +16,10 @@ from dtq_reference import calls
 from dtq_reference.calls import Actor, Call, Identity, Outcome, Taken, TakeReply
 from dtq_reference.errors import DtqError
 from dtq_reference.keys import GROUP, LEVELS, Keys
-from dtq_reference.operations import Operations, Steps, T
+from dtq_reference.operations import Operations, QueueStats, Steps, T, WorkerView
 from dtq_reference.queue import Queue
 from dtq_reference.settings import Settings
+from dtq_reference.task import DeadLetter, Task
 from dtq_reference.transport import Transport
 
 LEASE_S = 3
@@ -190,7 +191,19 @@ class Engine:
         self.do(self.operations.discard(task_id, ACTOR))
 
     def depth(self, queue: str = "default") -> int:
-        return self.queue.queue_stats(queue).depth
+        return self.queue_stats(queue).depth
+
+    def queue_stats(self, queue: str = "default") -> QueueStats:
+        return self.do(self.operations.queue_stats(queue))
+
+    def worker_view(self, worker_id: str) -> WorkerView:
+        return self.do(self.operations.worker(worker_id))
+
+    def tasks(self, **which: Any) -> list[Task]:
+        return self.do(self.operations.tasks(**which))
+
+    def dead_letters(self, limit: int = 10_000) -> list[DeadLetter]:
+        return self.do(self.operations.dead_letters(limit))
 
     def wait_for_retry(self, **fields: Any) -> str:
         """A task whose first attempt has failed."""
@@ -252,7 +265,7 @@ class Engine:
 
     def letters(self) -> list[str]:
         """The task ids of the dead letters, oldest first."""
-        return [letter.task_id for letter in reversed(self.queue.dead_letters())]
+        return [letter.task_id for letter in reversed(self.dead_letters())]
 
     def pending(self) -> dict[str, str]:
         """For each pending task its holder's name in the group; an entry that is deleted and still

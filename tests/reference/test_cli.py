@@ -75,7 +75,7 @@ def test_a_delayed_submission_is_pending_and_a_repeated_one_is_answered_alike(
     for _ in range(2):
         assert dtq("submit", "echo_task", "--delay-ms", "60000", "--task-id", TASK_ID) == (
             DONE, {"task_id": TASK_ID, "status": "pending"}, "")
-    assert len(engine.queue.tasks()) == 1
+    assert len(engine.tasks()) == 1
 
 
 def test_dead_letters_are_listed_newest_first_and_limited(engine: Engine, dtq: Dtq) -> None:

@@ -86,7 +86,7 @@ def test_a_purge_passes_by_what_is_not_the_engines(engine: Engine) -> None:
     assert purge(engine) == 1
     assert engine.status(task_id) == "cancelled"
     engine.take(engine.worker())
-    assert len(engine.queue.dead_letters()) == 1
+    assert len(engine.dead_letters()) == 1
 
 
 def test_only_a_queues_name_can_be_purged(engine: Engine) -> None:

@@ -109,7 +109,7 @@ def test_of_a_call_of_several_the_good_ones_are_accepted_and_each_is_answered_in
         {"task_type": "t", "delay_ms": 60_000}]))
     assert answers[0] == Submitted(TASK_ID, "queued")
     assert [isinstance(each, DtqError) for each in answers] == [False, True, True, False]
-    assert len(engine.queue.tasks()) == 2
+    assert len(engine.tasks()) == 2
     assert engine.do(engine.operations.submit_all([])) == []
 
 
@@ -190,11 +190,11 @@ def test_tasks_are_listed_newest_first_by_queue_and_status_and_page_by_page(
     here = [engine.submit() for _ in range(5)]
     engine.submit(queue="mail")
     later = engine.submit(delay_ms=60_000)
-    assert {task.task_id for task in engine.queue.tasks(queue="default")} == {*here, later}
-    assert [task.task_id for task in engine.queue.tasks(status="pending")] == [later]
-    assert len(engine.queue.tasks(queue="default", status="queued", limit=3)) == 3
-    assert engine.queue.tasks(queue="nowhere") == engine.queue.tasks(limit=0) == []
-    created = [task.created_at for task in engine.queue.tasks()]
+    assert {task.task_id for task in engine.tasks(queue="default")} == {*here, later}
+    assert [task.task_id for task in engine.tasks(status="pending")] == [later]
+    assert len(engine.tasks(queue="default", status="queued", limit=3)) == 3
+    assert engine.tasks(queue="nowhere") == engine.tasks(limit=0) == []
+    created = [task.created_at for task in engine.tasks()]
     assert created == sorted(created, reverse=True)
 
 
@@ -207,7 +207,7 @@ def test_dead_letters_are_listed_newest_first_page_by_page_and_found_by_their_ta
     buried = [orphan, *(engine.bury(metadata={"n": n}) for n in range(4))]
     assert engine.letters() == buried
     for limit in (0, 1, 2, 3, 5):
-        assert [each.task_id for each in engine.queue.dead_letters(limit)] == \
+        assert [each.task_id for each in engine.dead_letters(limit)] == \
             buried[::-1][:limit]
     assert engine.do(engine.operations.dead_letter(buried[1])).metadata == {"n": 0}
     assert engine.do(engine.operations.dead_letter(orphan)).payload == {"who": "nobody"}
@@ -223,7 +223,7 @@ def test_letters_of_entries_that_somebody_else_wrote_can_be_listed(
     engine.redis.xadd(engine.keys.stream("default", 5), fields)
     ear = engine.listen()
     engine.take(worker)
-    (letter,) = engine.queue.dead_letters()
+    (letter,) = engine.dead_letters()
     assert (letter.last_error_class, letter.attempts_made, letter.worker_id, letter.metadata) == (
         "OrphanEntry", 0, "w", {})
     assert ear.types() == ["TASK_DEAD_LETTERED"]
@@ -246,7 +246,7 @@ def test_the_numbers_of_a_queue_are_those_of_its_unfinished_tasks(engine: Engine
     worker = engine.worker()
     engine.take_one(worker)
     engine.submit(queue="mail", delay_ms=60_000)
-    stats = engine.queue.queue_stats("default")
+    stats = engine.queue_stats("default")
     assert (stats.queue, stats.depth, stats.pending, stats.paused, stats.retry_scheduled,
             stats.dlq_depth) == ("default", 4, 1, False, 2, 1)
     assert [(each.queue, each.depth) for each in engine.do(engine.operations.queues())] == [
@@ -278,11 +278,11 @@ def test_the_depth_of_the_schedule_has_a_field_for_each_queue_with_members_only(
 def test_a_worker_is_shown_as_it_describes_itself(engine: Engine) -> None:
     first, second = engine.worker("b"), engine.worker("a")
     assert [each.worker_id for each in engine.do(engine.operations.workers())] == ["a", "b"]
-    view = engine.queue.worker("b")
+    view = engine.worker_view("b")
     assert (view.incarnation, view.status, view.concurrency) == (first.incarnation, "ready", 4)
     engine.goodbye(second)
     assert [each.worker_id for each in engine.do(engine.operations.workers())] == ["b"]
-    assert engine.queue.worker("a").status == "stopped"
+    assert engine.worker_view("a").status == "stopped"
 
 
 # WORK-14
@@ -293,8 +293,8 @@ def test_a_worker_is_stale_after_three_heartbeats_without_one(
     engine.worker()
     engine.redis.hset(engine.keys.worker_prefix + "w", mapping={
         "heartbeat_interval_s": "10", "last_heartbeat": engine.now_ms() - silent_ms})
-    assert engine.queue.worker("w").status == status
-    assert engine.queue.queue_stats("default").workers_active == active
+    assert engine.worker_view("w").status == status
+    assert engine.queue_stats("default").workers_active == active
 
 
 # KEY-20

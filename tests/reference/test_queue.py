@@ -44,25 +44,25 @@ def test_the_newest_tasks_and_letters_come_first_and_are_limited(engine: Engine)
     for _ in range(3):
         engine.submit()
         engine.settle(worker, failed(engine.take_one(worker), retryable=False))
-    letters = [letter.task_id for letter in engine.queue.dead_letters()]
+    letters = [letter.task_id for letter in engine.dead_letters()]
     assert len(letters) == 3
-    assert [letter.task_id for letter in engine.queue.dead_letters(1)] == letters[:1]
-    created = [task.created_at for task in engine.queue.tasks()]
+    assert [letter.task_id for letter in engine.dead_letters(1)] == letters[:1]
+    created = [task.created_at for task in engine.tasks()]
     assert created == sorted(created, reverse=True)
-    assert len(engine.queue.tasks(limit=2)) == 2
+    assert len(engine.tasks(limit=2)) == 2
 
 
 def test_a_forgotten_task_is_not_listed(engine: Engine) -> None:
     kept, forgotten = engine.submit(), engine.submit()
     engine.redis.delete(engine.keys.task_prefix + forgotten)
-    assert [task.task_id for task in engine.queue.tasks()] == [kept]
+    assert [task.task_id for task in engine.tasks()] == [kept]
 
 
 def test_a_letter_of_an_entry_that_is_not_the_engines_can_be_read(engine: Engine) -> None:
     worker = engine.worker()
     engine.redis.xadd(engine.keys.stream("default", 5), {"what": "is this"})
     assert engine.take(worker).tasks == []
-    (letter,) = engine.queue.dead_letters()
+    (letter,) = engine.dead_letters()
     assert (letter.task_id, letter.last_error_class) == ("", "OrphanEntry")
 
 

@@ -230,7 +230,7 @@ def promote_delayed_and_retried(engine: Engine) -> Call:
     engine.settle(worker, failed(engine.take_one(worker)))
     engine.submit(delay_ms=60_000)
     elsewhere = engine.submit(delay_ms=60_000, queue="elsewhere")
-    engine.make_due(*(task.task_id for task in engine.queue.tasks()))
+    engine.make_due(*(task.task_id for task in engine.tasks()))
     assert engine.redis.zscore(engine.keys.schedule, elsewhere) is not None
     return engine.promote_call()
 

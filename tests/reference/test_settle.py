@@ -56,7 +56,7 @@ def test_a_permanent_failure_or_the_last_attempt_ends_in_the_dead_letters(
     task_id = engine.submit(max_attempts=max_attempts, payload={"a": 1}, queue="default")
     outcome = failed(engine.take_one(worker), retryable=retryable)
     assert engine.settle(worker, outcome) == ["dead_lettered"]
-    (letter,) = engine.queue.dead_letters()
+    (letter,) = engine.dead_letters()
     assert (letter.task_id, letter.attempts_made, letter.last_error_class, letter.last_error,
             letter.original_queue, letter.payload, letter.retryable, letter.worker_id) == (
         task_id, 1, "Broken", "it broke", "default", {"a": 1}, retryable, "w")

@@ -74,7 +74,7 @@ def test_the_list_of_recent_tasks_is_bounded(engine: Engine) -> None:
     engine.redis.zadd(engine.keys.recent, {f"{number:032x}": number for number in range(10_001)})
     task_id = engine.submit()
     assert engine.redis.zcard(engine.keys.recent) == 10_000
-    assert engine.queue.tasks(limit=1)[0].task_id == task_id
+    assert engine.tasks(limit=1)[0].task_id == task_id
 
 
 def test_the_time_to_live_counts_from_the_acceptance(engine: Engine) -> None:
@@ -226,7 +226,7 @@ def together(engine: Engine, number: int, **fields: Any) -> Counter[str]:
 def test_however_many_submit_a_key_at_once_there_is_one_task(engine: Engine) -> None:
     assert together(engine, 12, idempotency_key="k") == {
         "accepted": 1, "IDEMPOTENCY_IN_PROGRESS": 11}
-    assert len(engine.queue.tasks()) == engine.redis.xlen(engine.keys.stream("default", 5)) == 1
+    assert len(engine.tasks()) == engine.redis.xlen(engine.keys.stream("default", 5)) == 1
 
 
 # The depth of a queue ---------------------------------------------------------------------------

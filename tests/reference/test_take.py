@@ -79,7 +79,7 @@ def test_at_most_room_tasks_are_taken_whatever_waits_and_the_rest_is_untouched(
     assert len(engine.take(worker, room=room).tasks) == room
     assert sum(holder == worker.consumer for holder in engine.pending().values()) == room
     assert sum(task.status == "running" and task.worker_id == "w"
-               for task in engine.queue.tasks()) == room
+               for task in engine.tasks()) == room
 
 
 def test_of_several_ended_leases_on_one_level_the_oldest_are_taken_and_no_more(
@@ -188,7 +188,7 @@ def test_a_spent_budget_ends_in_the_dead_letters_without_being_handed_out(engine
     record = engine.record(task_id)
     assert (record["status"], record["attempt"], record["error_class"]) == (
         "dead_lettered", "2", "WorkerLost")
-    (letter,) = engine.queue.dead_letters()
+    (letter,) = engine.dead_letters()
     assert (letter.task_id, letter.attempts_made, letter.last_error_class, letter.retryable) == (
         task_id, 2, "WorkerLost", False)
     assert engine.pending() == {}
@@ -228,7 +228,7 @@ def test_an_entry_whose_task_has_no_record_is_dead_lettered_and_never_handed_out
         engine.lose_holder()
     engine.redis.delete(engine.keys.task_prefix + task_id)
     assert engine.take(engine.worker()).tasks == []
-    (letter,) = engine.queue.dead_letters()
+    (letter,) = engine.dead_letters()
     assert (letter.task_id, letter.last_error_class, letter.attempts_made, letter.payload) == (
         task_id, "OrphanEntry", 0, {"who": "nobody"})
     assert engine.redis.xlen(engine.keys.stream("default", 5)) == 0

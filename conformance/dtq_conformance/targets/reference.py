@@ -132,11 +132,11 @@ class ReferenceTarget:
     def dead_letters(self) -> list[DeadLetter]:
         return [DeadLetter(task_id=letter.task_id, attempts_made=letter.attempts_made,
                            error_class=letter.last_error_class)
-                for letter in self._queue.dead_letters()]
+                for letter in self._do(self._queue.operations.dead_letters(ALL))]
 
     def is_ready(self, worker_id: str) -> bool:
         try:
-            self._queue.worker(worker_id)
+            self._queue.do(self._queue.operations.worker(worker_id))
         except DtqError:
             return False
         return True
@@ -146,6 +146,9 @@ class ReferenceTarget:
 
 
 HARNESS = Actor("harness")
+
+ALL = 10_000
+"""As many dead letters as there can be."""
 
 
 def _refused(error: DtqError) -> Refused:

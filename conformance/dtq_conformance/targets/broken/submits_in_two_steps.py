@@ -32,8 +32,7 @@ def _put_in() -> None:
         accepted = submit(self, **fields)
         keys = self.operations.keys
         stream = keys.stream(fields.get("queue", "default"), fields.get("priority", 5))
-        self._transport.redis.eval(ENQUEUE, 2, keys.task_prefix + accepted.task_id, stream,
-                                   *FIELDS)
+        self.redis.eval(ENQUEUE, 2, keys.task_prefix + accepted.task_id, stream, *FIELDS)
         return accepted
 
     Queue.submit = submit_and_enqueue  # type: ignore[method-assign]
