@@ -17,6 +17,7 @@ COMMANDS = {
     "run": ("dtq_load.run", "run one workload without Locust's page, and judge it"),
     "serve": ("dtq_load.serve", "start Locust's page, and judge each test that is run on it"),
     "list": ("dtq_load.listing", "list the workloads"),
+    "bench": ("dtq_load.bench.command", "measure this engine beside its peers"),
 }
 """Each subcommand with the module that does it and what it is for."""
 
