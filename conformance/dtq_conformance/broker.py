@@ -72,6 +72,16 @@ class Broker:
             raise BrokerError(f"The broker (pid {process.pid}) still runs; kill it first.")
         self.process = server.start()
 
+    def append_only_file(self) -> Path:
+        """The file that our server appends its writes to. Raises `BrokerError` where it keeps none
+        that can be reached from here."""
+        server, _ = self._own("cut off its power")
+        files = sorted((server.folder / "appendonlydir").glob("*.incr.aof"))
+        if not files:
+            raise BrokerError(f"{self.description} keeps no append-only file in {server.folder}; "
+                              "use --broker embedded or --broker path.")
+        return files[-1]
+
     def remove_keys(self) -> None:
         """Delete every key under our prefix, and no other. No worker may be running."""
         try:
@@ -205,8 +215,8 @@ class _Server:
                         ["--appendonly", "yes", "--appendfsync", persistence])
         self._starts = 0
         self._held: socket.socket | None = None
-        self._folder = lab.folder / "broker"
-        self._folder.mkdir()
+        self.folder = lab.folder / "broker"
+        self.folder.mkdir()
         self.port = 0
 
     def start(self) -> LabProcess:
@@ -238,7 +248,7 @@ class _Server:
 
     def _command(self) -> list[str]:
         return [str(self._what), "--bind", "127.0.0.1", "--port", str(self.port),
-                "--dir", str(self._folder), "--save", "", *self._append,
+                "--dir", str(self.folder), "--save", "", *self._append,
                 "--enable-debug-command", "yes",  # can be set only here
                 "--set-proc-title", "no"]  # a title would overwrite the token in the environment
 

@@ -57,10 +57,14 @@ _decoder = msgspec.json.Decoder(_Line)
 
 @dataclass(frozen=True)
 class History:
-    """A whole run, as read from its file. Derived views are computed once, when asked for."""
+    """A whole run, as read from its file. Derived views are computed once, when asked for.
+
+    `whole` is set where records were left out (`losses`): the run with all of them.
+    """
 
     header: Header
     records: tuple[Record, ...]
+    whole: History | None = None
 
     def of(self, kind: type[Any]) -> list[Any]:
         """All records of one kind, in file order."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dtq_conformance import lives, terminal
+from dtq_conformance import lives, losses, terminal
 from dtq_conformance.checker import judge
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.clauses import load_clauses
@@ -53,7 +53,8 @@ def load(path: Path) -> History:
 def judge_history(history: History) -> RunVerdict:
     """Judge a history with every checker and the claims of the contract's clauses."""
     clauses = load_clauses().values()
-    return judge(lives.apart(history), CHECKERS, {clause.id: clause.claim for clause in clauses},
+    return judge(losses.apart(lives.apart(history)), CHECKERS,
+                 {clause.id: clause.claim for clause in clauses},
                  {clause.id for clause in clauses if clause.level == "SHOULD"})
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
                  "broker_away", "broker_restarted", "group_dropped", "replaced", "forged",
-                 "deleted"]
+                 "deleted", "power_lost"]
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

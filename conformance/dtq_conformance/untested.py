@@ -50,10 +50,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("DEMO-02", "DEMO-03", "DEMO-04", "DEMO-05"),
     "The harness submits nothing but probe_task, which does not show this yet.":
         ("DEMO-01", "HAND-01", "HAND-02", "HAND-03", "HAND-04", "HAND-05", "HAND-06"),
-    "Scenarios name the clauses of delivery, not the profile that they belong to, yet.":
-        ("DUR-01",),
-    "No scenario restarts the broker, cuts its file or promotes a replica yet.":
-        ("DUR-02", "DUR-03", "DUR-04", "DUR-05", "DUR-06", "DUR-07"),
+    "No scenario promotes a replica yet.":
+        ("DUR-06", "DUR-07"),
 }
 """Reasons, each with the clauses that it stands for."""
 

@@ -90,6 +90,11 @@ class Ledger:
         self._add(clause, Finding(status="unknown", task_id=task_id, sentence=sentence,
                                   evidence=evidence))
 
+    def same(self, clause: str, other: str) -> None:
+        """Say of this clause all that was said of the other one."""
+        self._judged[clause] += self._judged[other]
+        self._findings[clause] += self._findings[other]
+
     def _add(self, clause: str, finding: Finding) -> None:
         self._findings[clause].append(finding)
 

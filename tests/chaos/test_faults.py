@@ -195,6 +195,24 @@ def test_a_restarted_broker_was_away_and_has_its_data(tmp_path: Path) -> None:
         assert bench.keyspace.in_hand("worker-1") == ["held"]
 
 
+def test_a_power_failure_costs_the_file_bytes_of_its_last_second(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The miniature's submissions write nothing to the server; these do."""
+    with (Lab(tmp_path / "logs", persistence="everysec") as lab,
+          bench_of(Miniature(), lab) as bench, lab.broker.connect() as client):
+        stage = Stage(bench, FAULTS, target="miniature", with_faults=True)
+        client.rpush("dtq:written", "old")
+        monkeypatch.setattr(bench, "submit", lambda *_, **__: client.rpush("dtq:written", "young"))
+        stage.play([Entry(fault="cut_power", when=When(event="at_once"),
+                          parameters={"share": 0.0, "submissions": 4, "away": 10})])
+        bit = next(record for record in bench.records
+                   if isinstance(record, Fault) and record.phase == "bit")
+        assert bit.effect == "power_lost"
+        assert bit.detail["kept"] == bit.detail["cut"] < bit.detail["end"]
+        client.connection_pool.disconnect()
+        assert client.lrange("dtq:written", 0, -1) == [b"old"]
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_after_its_module(name: str) -> None:
     assert FAULTS[name].name == name

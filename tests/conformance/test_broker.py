@@ -86,6 +86,16 @@ def test_a_killed_server_comes_back_on_its_port_with_what_its_persistence_promis
             assert client.info("server")["process_id"] == after.pid
 
 
+def test_only_a_server_that_keeps_one_has_an_append_only_file(tmp_path: Path, lab: Lab) -> None:
+    with pytest.raises(BrokerError, match="keeps no append-only file"):
+        lab.broker.append_only_file()
+    with Lab(tmp_path / "logs", persistence="always") as kept:
+        before = kept.broker.append_only_file().stat().st_size
+        with kept.broker.connect() as client:
+            client.set("dtq:key", "value")
+        assert kept.broker.append_only_file().stat().st_size > before
+
+
 def test_a_server_that_still_runs_is_not_restarted(lab: Lab) -> None:
     with pytest.raises(BrokerError, match="still runs; kill it first"):
         lab.broker.restart()

@@ -6,6 +6,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.scenarios import (
     all_workers_killed_at_once,
     bandwidth_too_low,
+    broker_killed_after_its_answers,
     broker_restarted_under_holders,
     canary,
     entry_without_a_record,
@@ -13,6 +14,7 @@ from dtq_chaos.scenarios import (
     latency_on_every_link,
     link_cut_and_healed,
     poison_task,
+    power_fails,
     producer_killed_mid_submission,
     replaced_worker_killed,
     scheduler_leader_killed,
@@ -31,9 +33,10 @@ from dtq_chaos.scenarios import (
 )
 
 SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for module in (
-    all_workers_killed_at_once, bandwidth_too_low, broker_restarted_under_holders, canary,
+    all_workers_killed_at_once, bandwidth_too_low, broker_killed_after_its_answers,
+    broker_restarted_under_holders, canary,
     entry_without_a_record, group_lost_mid_handler, latency_on_every_link, link_cut_and_healed,
-    poison_task, producer_killed_mid_submission, replaced_worker_killed,
+    poison_task, power_fails, producer_killed_mid_submission, replaced_worker_killed,
     scheduler_leader_killed, settlement_reply_lost, submission_reply_lost, take_reply_lost,
     worker_killed_hands_full, worker_killed_mid_handler, worker_killed_twice,
     worker_replaced_under_its_id, worker_restarted_under_its_id, worker_stopped_past_its_lease,

@@ -41,6 +41,6 @@ SCENARIO = Scenario(
     "all_workers_killed_at_once",
     "All three workers are killed at once, with 500 tasks waiting and in hand; new ones finish "
     "them.",
-    ("DLV-01", "DLV-02", "DLV-03", "DLV-05", "DLV-07", "RETRY-01", "RETRY-02"),
+    ("DLV-01", "DLV-02", "DLV-03", "DLV-05", "DLV-07", "RETRY-01", "RETRY-02", "DUR-01"),
     _plan, _set_up, (all_killed(workers=WORKERS, unfinished=UNFINISHED),), _afterwards,
     needs=("redis-schema",))

@@ -42,6 +42,6 @@ SCENARIO = Scenario(
     "broker_restarted_under_holders",
     "The broker is killed while handlers run and comes back after their leases: they keep their "
     "tasks.",
-    ("DLV-01", "DLV-05", "DLV-06", "DLV-07", "RETRY-01", "RETRY-02", "WORK-19"),
+    ("DLV-01", "DLV-05", "DLV-06", "DLV-07", "RETRY-01", "RETRY-02", "WORK-19", "DUR-02"),
     _plan, _set_up, (broker_was_away(holders=HOLDERS),), _afterwards, persistence="always",
     needs=("redis-schema",))

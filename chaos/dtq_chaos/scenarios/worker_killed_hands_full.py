@@ -31,5 +31,5 @@ def _afterwards(stage: Stage) -> None:
 SCENARIO = Scenario(
     "worker_killed_hands_full",
     "A worker is killed with as many tasks in hand as it can hold; all of them run elsewhere.",
-    ("DLV-01", "DLV-03", "DLV-05", "DLV-07", "DLV-12", "RETRY-01", "RETRY-02", "KEY-07"),
+    ("DLV-01", "DLV-03", "DLV-05", "DLV-07", "DLV-12", "RETRY-01", "RETRY-02", "KEY-07", "DUR-01"),
     _plan, _set_up, (hands_full(),), _afterwards, needs=("redis-schema",))

@@ -25,5 +25,5 @@ def _set_up(stage: Stage) -> None:
 SCENARIO = Scenario(
     "worker_killed_mid_handler",
     "A worker is killed while a handler runs; another worker executes the task again.",
-    ("DLV-01", "DLV-02", "DLV-03", "DLV-05", "DLV-07", "RETRY-01", "RETRY-02"),
+    ("DLV-01", "DLV-02", "DLV-03", "DLV-05", "DLV-07", "RETRY-01", "RETRY-02", "DUR-01"),
     _plan, _set_up, (killed_mid_handler(),))

@@ -25,5 +25,5 @@ def _set_up(stage: Stage) -> None:
 SCENARIO = Scenario(
     "worker_killed_twice",
     "The holder of one task is killed twice in a row; a third worker executes it to the end.",
-    ("DLV-01", "DLV-03", "DLV-04", "DLV-05", "RETRY-02"),
+    ("DLV-01", "DLV-03", "DLV-04", "DLV-05", "RETRY-02", "DUR-01"),
     _plan, _set_up, (killed_mid_handler(times=2), same_task(times=2)))

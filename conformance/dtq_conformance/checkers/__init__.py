@@ -33,6 +33,7 @@ from dtq_conformance.checkers import (
     secrets_stay_secret,
     settings_checked_at_the_start,
     strict_priority,
+    what_was_answered_survives,
 )
 
 CHECKERS: dict[str, Check] = {
@@ -65,5 +66,6 @@ CHECKERS: dict[str, Check] = {
     "metrics_count_right": metrics_count_right.check,
     "secrets_stay_secret": secrets_stay_secret.check,
     "fields_as_promised": fields_as_promised.check,
+    "what_was_answered_survives": what_was_answered_survives.check,
 }
 """Every checker by its name."""

@@ -18,6 +18,8 @@ PROMISES = {
     "DLV-02": "All {n} tasks reported as succeeded were executed to a good end.",
     "DLV-03": "All {n} executions whose holder died were followed by another or by a final state.",
     "DLV-04": "All {n} tasks that lost their holder twice were redelivered again.",
+    "DUR-01": "All {n} accepted tasks came to an end, whatever worker was killed.",
+    "DUR-02": "All {n} accepted tasks came to an end, though the broker was killed.",
     "DLV-30": "All {n} handlers that hung past their time limit and two leases lost their task.",
 }
 
@@ -38,6 +40,10 @@ def check(history: History) -> list[Verdict]:
             _outlives_its_holders(history, ledger, task_id)
             for execution in history.executions.get(task_id, []):
                 _is_not_held_for_ever(history, ledger, execution)
+    if any(life.role == "worker" and life.signal == 9 for life in history.lives):
+        ledger.same("DUR-01", "DLV-01")
+    if any(spell.effect == "broker_restarted" for spell in history.spells):
+        ledger.same("DUR-02", "DLV-01")
     return ledger.verdicts()
 
 

@@ -42,6 +42,7 @@ BEFELL = {
     "reply_lost": "1 reply was lost",
     "broker_away": "the broker went away",
     "broker_restarted": "the broker was restarted",
+    "power_lost": "the power failed",
     "group_dropped": "the consumer groups were lost",
     "replaced": "1 was replaced under its id",
     "forged": "the harness itself added an entry",

@@ -12,6 +12,7 @@ from tests.conformance.histories import (
     born,
     dead,
     end,
+    fault,
     killed,
     look,
     ran,
@@ -57,7 +58,7 @@ def test_a_task_that_stays_unfinished_is_lost_only_after_the_recovery_time() -> 
 
 def test_a_task_is_not_lost_while_no_worker_is_there() -> None:
     assert says(check, submit(), born(1), killed(1, 5), look(status="queued")) == {
-        "TASK-01": "holds 1", "DLV-01": "unknown 1"}
+        "TASK-01": "holds 1", "DLV-01": "unknown 1", "DUR-01": "unknown 1"}
 
 
 def test_a_machine_that_stood_still_most_of_the_time_proves_no_loss() -> None:
@@ -108,12 +109,15 @@ def test_success_needs_a_good_end_of_the_attempt_that_the_result_names() -> None
 def test_a_task_whose_holder_died_is_executed_again() -> None:
     once = [submit(), born(1, 2), start(100), killed(1, 200)]
     assert says(check, *once, ran(1300, 1400, attempt=2, by=2), look(attempt=2, by=2)) == {
-        "TASK-01": "holds 1", "DLV-01": "holds 1", "DLV-02": "holds 1", "DLV-03": "holds 1"}
+        "TASK-01": "holds 1", "DLV-01": "holds 1", "DUR-01": "holds 1", "DLV-02": "holds 1",
+        "DLV-03": "holds 1"}
     assert says(check, *once, look(status="running")) == {
-        "TASK-01": "holds 1", "DLV-01": "violated 1", "DLV-03": "violated 1"}
+        "TASK-01": "holds 1", "DLV-01": "violated 1", "DUR-01": "violated 1",
+        "DLV-03": "violated 1"}
     assert says(check, *once, look(status="running", at=300))["DLV-03"] == "unknown 1"
     assert says(check, *once) == {
-        "TASK-01": "unknown 0", "DLV-01": "unknown 0", "DLV-03": "unknown 0"}
+        "TASK-01": "unknown 0", "DLV-01": "unknown 0", "DUR-01": "unknown 0",
+        "DLV-03": "unknown 0"}
 
 
 def test_a_superseded_holder_that_started_late_and_died_needs_no_further_execution() -> None:
@@ -131,11 +135,11 @@ def test_a_task_whose_holder_died_may_end_without_a_further_execution() -> None:
 def test_a_task_that_lost_two_holders_is_executed_a_third_time() -> None:
     assert says(check, *TWICE_KILLED, ran(2500, 2600, attempt=3, by=3),
                 look(attempt=3, by=3)) == {
-        "TASK-01": "holds 1", "DLV-01": "holds 1", "DLV-02": "holds 1", "DLV-03": "holds 2",
-        "DLV-04": "holds 1"}
+        "TASK-01": "holds 1", "DLV-01": "holds 1", "DUR-01": "holds 1", "DLV-02": "holds 1",
+        "DLV-03": "holds 2", "DLV-04": "holds 1"}
     assert says(check, *TWICE_KILLED, look(status="running", attempt=2)) == {
-        "TASK-01": "holds 1", "DLV-01": "violated 1", "DLV-03": "violated 2",
-        "DLV-04": "violated 1"}
+        "TASK-01": "holds 1", "DLV-01": "violated 1", "DUR-01": "violated 1",
+        "DLV-03": "violated 2", "DLV-04": "violated 1"}
 
 
 def test_the_story_of_a_lost_task_names_both_kills_and_the_missing_execution() -> None:
@@ -157,7 +161,8 @@ def test_a_task_that_lost_its_last_attempt_may_be_dead_lettered() -> None:
 def test_a_task_that_is_gone_is_lost_however_early_it_is_looked_at() -> None:
     story = [submit(), born(1, 2), start(100), killed(1, 200), absent(at=300)]
     assert says(check, *story) == {
-        "TASK-01": "violated 1", "DLV-01": "violated 1", "DLV-03": "violated 1"}
+        "TASK-01": "violated 1", "DLV-01": "violated 1", "DUR-01": "violated 1",
+        "DLV-03": "violated 1"}
 
 
 def test_a_holder_that_died_after_the_last_look_is_unknown() -> None:
@@ -189,3 +194,12 @@ def test_a_handler_that_hangs_is_judged_when_its_last_renewal_is_surely_over() -
     assert "DLV-30" not in says(check, *HUNG, look(status="running", at=4500), stall(500, 1500))
     busy = [*HUNG, start(200, "e" * 32, attempt=2, by=2), look(status="running", at=4500)]
     assert "DLV-30" not in says(check, *busy)
+
+
+def test_what_is_lost_is_lost_to_the_profile_of_what_befell() -> None:
+    """DUR-01 is about runs in which workers were killed, DUR-02 about those of the broker."""
+    lost = [submit(), born(1), look(status="queued")]
+    restart = fault("broker_restarted", 100, 200)
+    assert "DUR-02" not in says(check, *lost)
+    assert says(check, *lost, restart)["DUR-02"] == "violated 1"
+    assert says(check, submit(), born(1), restart, ran(300, 400), look())["DUR-02"] == "holds 1"

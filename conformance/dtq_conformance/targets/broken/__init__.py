@@ -31,9 +31,11 @@ from dtq_conformance.targets.broken import (
     ignores_priorities,
     ignores_the_servers_youth,
     ignores_the_time_to_live,
+    keeps_entries_out_of_the_file,
     keeps_its_name,
     keeps_long_messages,
     keeps_no_room_for_ends,
+    keeps_results_out_of_the_file,
     keeps_what_it_refuses,
     labels_with_task_ids,
     leaves_the_demonstration_running,
@@ -110,7 +112,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     submits_in_two_steps, supersedes_its_own_settlement, takes_after_goodbye, takes_half_a_key,
     takes_live_leases, takes_one_of_each_level, tries_again_after_a_request,
     promotes_nothing_in_a_pause, promotes_what_is_too_old, retries_the_unexpected,
-    retries_too_late, leaves_the_demonstration_running, fences_without_the_entry)}
+    retries_too_late, leaves_the_demonstration_running, fences_without_the_entry,
+    keeps_results_out_of_the_file, keeps_entries_out_of_the_file)}
 
 
 def load(name: str) -> TargetKind:
