@@ -26,7 +26,9 @@ from dtq_conformance.target import (
 CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "priority", "dlq",
                      "idempotency", "cancel", "ttl", "pause", "shutdown", "redis-schema",
                      "workers", "broker-trouble", "http", "cli", "configuration",
-                     "security", "events", "backpressure", "metrics"})
+                     "security", "events", "backpressure", "metrics",
+                     "durability:worker-loss", "durability:restart", "durability:power-loss",
+                     "durability:failover"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 
