@@ -17,13 +17,14 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
 
+from dtq_conformance import nursery
 from dtq_conformance.container import remove
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
@@ -43,12 +44,18 @@ class Guard:
 
     def __init__(self, token: str, *, log: Path) -> None:
         environment = {key: value for key, value in os.environ.items() if key != TOKEN_VARIABLE}
-        with log.open("ab") as file:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "dtq_conformance.guard", token], stdin=subprocess.PIPE,
-                stdout=file, stderr=file, bufsize=0, start_new_session=True, env=environment)
+        command = [sys.executable, "-P", "-m", "dtq_conformance.guard", token]
         self._log = log
-        self.pid = self._process.pid
+        self._ended = threading.Event()
+        self._code: int | None = None
+        self._pipe: int | None
+        reads, self._pipe = os.pipe()
+        with log.open("ab") as file:
+            process = nursery.start_apart(command, environment, stdin=reads, output=file.fileno(),
+                                          errors=file.fileno(), tell=lambda _pid: None)
+        os.close(reads)
+        self.pid = process.pid
+        threading.Thread(target=self._await_end, args=(process,), name="guard", daemon=True).start()
 
     def watch_group(self, pgid: int) -> None:
         """From now on this process group does not outlive the harness."""
@@ -64,21 +71,24 @@ class Guard:
 
     def close(self) -> None:
         """Close the pipe and wait until the guard has cleared up. Raises `GuardError`."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            code = self._process.wait(LIMIT_S + 10)
-        except subprocess.TimeoutExpired:
-            raise GuardError(f"The guard (pid {self.pid}) did not finish; "
-                             f"see {self._log}.") from None
-        if code != 0:
-            raise GuardError(f"The guard (pid {self.pid}) ended with code {code}, expected 0; "
-                             f"look into {self._log} and for processes with {TOKEN_VARIABLE}.")
+        if self._pipe is not None:
+            os.close(self._pipe)
+        self._pipe = None
+        if not self._ended.wait(LIMIT_S + 10):
+            raise GuardError(f"The guard (pid {self.pid}) did not finish; see {self._log}.")
+        if self._code != 0:
+            raise GuardError(f"The guard (pid {self.pid}) ended with code {self._code}, "
+                             f"expected 0; look into {self._log} and for processes with "
+                             f"{TOKEN_VARIABLE}.")
+
+    def _await_end(self, process: nursery.Started) -> None:
+        with contextlib.suppress(nursery.NurseryError):  # then its code is not known
+            self._code = process.wait()
+        self._ended.set()
 
     def _tell(self, line: str) -> None:
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(line.encode())
+            os.write(self._pipe or -1, line.encode())
         except BrokenPipeError:
             raise GuardError(f"The guard (pid {self.pid}) is gone, so a killed harness would leave "
                              f"processes behind; see {self._log}, and run again.") from None

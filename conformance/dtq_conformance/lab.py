@@ -6,7 +6,8 @@ exit of every process, and the pacemaker's stalls, as records for a history.
 
 Each process is the leader of a session of its own, so that a signal reaches it with all that it
 started. However the harness ends, the guard clears up. While a lab is open, the harness must not
-fork without executing another program: such a child would hold the guard's pipe open.
+fork without executing another program: such a child would hold the guard's pipe open. In a trial
+whose nursery may be asked, the nursery forks whatever is `python -m MODULE`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import IO, Any
 
 import msgspec
 import psutil
 
-from dtq_conformance import pacemaker
+from dtq_conformance import nursery, pacemaker
 from dtq_conformance.broker import Broker, open_broker
 from dtq_conformance.guard import TOKEN_VARIABLE, Guard
 from dtq_conformance.history import Pace, Process, Stall, Witness
@@ -79,7 +81,7 @@ class LabProcess:
     records them the moment it ends. A signal to a process that has ended does nothing.
     """
 
-    def __init__(self, name: str, role: str, log: Path, popen: subprocess.Popen[bytes],
+    def __init__(self, name: str, role: str, log: Path, popen: nursery.Started,
                  start_ns: int, concurrency: int | None) -> None:
         self.name, self.role, self.log, self.concurrency = name, role, log, concurrency
         self.pid, self.start_ns = popen.pid, start_ns
@@ -167,7 +169,10 @@ class LabProcess:
                                asked=self.asked)]
 
     def _await_end(self) -> None:
-        code = self._popen.wait()
+        try:
+            code = self._popen.wait()
+        except nursery.NurseryError:  # then nobody knows; the scheduler is told the same
+            return
         self.exit_ns = time.monotonic_ns()
         if code < 0:
             self.signal = -code
@@ -244,33 +249,43 @@ class Lab:
         if name in self._processes:
             raise LabError(f"There is a process {name} already; a name is used once in a run.")
         log = self.logs / f"{name}.log"
-        full = {**os.environ, **(environment or {}), TOKEN_VARIABLE: self._token,
-                "SPT_NOENV": "1"}  # setproctitle would overwrite the token
-        with log.open("ab") as output:
+        with log.open("ab") as output, Path(os.devnull).open("rb") as nothing:
             start_ns = time.monotonic_ns()
-            try:
-                popen = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, stdout=output,
-                                         stderr=output, start_new_session=True, env=full)
-            except OSError as error:
-                raise LabError(f"{name} cannot be started: {command[0]}: {error.strerror}.") \
-                    from error
-        self._guard.watch_group(popen.pid)
+            popen = self._begin(name, command, environment, nothing, output, output)
         process = LabProcess(name, role, log, popen, start_ns, concurrency)
         self._processes[name] = process
         return process
 
+    def _begin(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None,
+               stdin: IO[Any], output: IO[Any], errors: IO[Any]) -> nursery.Started:
+        full = {**os.environ, **(environment or {}), TOKEN_VARIABLE: self._token,
+                "SPT_NOENV": "1"}  # setproctitle would overwrite the token
+        try:
+            return nursery.start_apart(command, full, stdin=stdin.fileno(), output=output.fileno(),
+                                       errors=errors.fileno(), tell=self._guard.watch_group)
+        except OSError as error:
+            raise LabError(f"{name} cannot be started: {command[0]}: {error.strerror}.") from error
+
     def run(self, command: Sequence[str], *, environment: Mapping[str, str] | None = None,
             typed: str = "", limit_s: float) -> subprocess.CompletedProcess[str]:
         """Run a short command to its end; `typed` stands on its standard input."""
-        full = {**os.environ, **(environment or {}), TOKEN_VARIABLE: self._token}
-        try:
-            return subprocess.run(list(command), input=typed, capture_output=True, text=True,
-                                  timeout=limit_s, env=full, check=False)
-        except OSError as error:
-            raise LabError(f"{command[0]} cannot be started: {error.strerror}.") from error
-        except subprocess.TimeoutExpired as error:
-            raise LabError(f"{' '.join(command)[:200]} did not end within {limit_s:g} s.") \
-                from error
+        with tempfile.TemporaryFile("w+") as words, tempfile.TemporaryFile() as output, \
+                tempfile.TemporaryFile() as errors:
+            words.write(typed)
+            words.seek(0)
+            popen = self._begin("a command", command, environment, words, output, errors)
+            process = LabProcess("command", "command", self.folder, popen, 0, None)
+            try:
+                process.wait(limit_s)
+            except WaitedTooLong:
+                process.kill()
+                raise LabError(f"{' '.join(command)[:200]} did not end within {limit_s:g} s.") \
+                    from None
+            for file in (output, errors):
+                file.seek(0)
+            return subprocess.CompletedProcess(
+                list(command), -process.signal if process.signal else process.exit_code or 0,
+                output.read().decode(), errors.read().decode())
 
     def watched_container(self) -> str:
         """A name for a container that is to be started: it does not outlive the harness."""

@@ -1,13 +1,15 @@
-"""The nursery: a process that has imported what trials import, and forks one for each of them.
+"""The nursery: a process that has imported what others import, and forks one for each of them.
 
-Starting Python and importing is what a short trial takes longest for. Comes in: the command line
-of a trial, `python -m MODULE COMMAND …`. Goes out: `Forked`, a process that runs just that, with
-pipes, a group and an exit code of its own. What a target starts is never forked from here.
+Starting Python and importing is what a short trial takes longest for. Comes in: command lines
+`python -m MODULE …`, a trial's from the scheduler and, where the target allows that by its
+`preload`, those of the trial's own processes from its lab. Goes out: a process that runs just that,
+with pipes, a group or session, an environment and an exit code of its own. What else a target
+starts is never forked from here.
 
-`python -m dtq_conformance.nursery` has a socket as its stdin. A request is one JSON line, the words
-after `-m`: a package with `COMMANDS`, one of these, its arguments. With it come four descriptors:
-the trial's stdin, stdout and stderr, and a pipe that is told "started" and, at the end, the exit
-code. The nursery has one thread, and ends with its socket.
+`python -m dtq_conformance.nursery` has a socket as its stdin. A request is one JSON line, `Asked`.
+With it come descriptors: stdin, stdout and stderr; a pipe that is told "started", with the pid, and
+at the end the exit code; for a lab's process also a pipe that it waits for before it begins, so
+that it never runs unknown to the guard. The nursery has one thread, and ends with its socket.
 """
 
 from __future__ import annotations
@@ -15,21 +17,42 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import json
 import os
 import runpy
 import select
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-PRELOADED = ("dtq_conformance.targets.broken",)
-"""What trials import beside the module of their command."""
+import msgspec
+
+PRELOADED = ("dtq_conformance.targets.broken", "dtq_conformance.guard")
+"""What trials import beside the module of their command, and what stands beside each of them."""
 
 
 class NurseryError(Exception):
-    """The nursery is gone, so no trial can be started, and of the running ones nothing is known."""
+    """The nursery is gone, so nothing can be started, and of what runs nothing is known."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request. `words` stand after `-m`; `here` puts the current folder on the path, as `-m`
+    without `-P` does. `environment` replaces the nursery's own.
+
+    `apart`: it leads a session, not only a group, and waits for its release before it begins.
+    `may_ask`: it gets a channel of its own, and `ours` gives it the nursery; `preload` are modules
+    to import beforehand.
+    """
+
+    words: list[str]
+    here: bool = False
+    environment: dict[str, str] | None = None
+    apart: bool = False
+    may_ask: bool = False
+    preload: list[str] = []
 
 
 def words_of(argv: Sequence[str]) -> list[str] | None:
@@ -40,32 +63,18 @@ def words_of(argv: Sequence[str]) -> list[str] | None:
     return None
 
 
-class Forked:
-    """A process that the nursery forked, with as much of `subprocess.Popen` as is needed here."""
+class Child:
+    """A process that was forked, as whoever asked for it sees it."""
 
-    def __init__(self, stdin: int, stdout: int, stderr: int, status: int) -> None:
-        self._stdin = os.fdopen(stdin, "wb", buffering=0)
-        self.stdout, self.stderr, self._status = (
-            os.fdopen(number, encoding="utf-8", errors="replace")
-            for number in (stdout, stderr, status))
-        self.returncode: int | None = None
-
-    def terminate(self) -> None:
-        """Ask it to end: a trial does when its stdin ends (`scheduler.end_with_parent`)."""
-        self._stdin.close()
+    def __init__(self, status: int) -> None:
+        self._status = os.fdopen(status, encoding="ascii")
+        self.pid = int(self._line())
 
     def wait(self) -> int:
         """Wait for its end and return its exit code, -N for signal N. Raises `NurseryError`."""
         line = self._line()
-        self._stdin.close()
         self._status.close()
-        self.returncode = int(line)
-        return self.returncode
-
-    def await_start(self) -> Forked:
-        """Wait until it is there. Raises `NurseryError`."""
-        self._line()
-        return self
+        return int(line)
 
     def _line(self) -> str:
         line = self._status.readline()
@@ -75,98 +84,233 @@ class Forked:
         return line
 
 
-class Nursery:
-    """The scheduler's end. The process starts at once. Requests are made one at a time."""
+class Forked:
+    """A trial that was forked, with as much of `subprocess.Popen` as is needed here."""
+
+    def __init__(self, child: Child, stdin: int, stdout: int, stderr: int) -> None:
+        self._child = child
+        self._stdin = os.fdopen(stdin, "wb", buffering=0)
+        self.stdout, self.stderr = (os.fdopen(number, encoding="utf-8", errors="replace")
+                                    for number in (stdout, stderr))
+        self.returncode: int | None = None
+
+    def terminate(self) -> None:
+        """Ask it to end: a trial does when its stdin ends (`scheduler.end_with_parent`)."""
+        self._stdin.close()
+
+    def wait(self) -> int:
+        """Wait for its end and return its exit code, -N for signal N. Raises `NurseryError`."""
+        code = self._child.wait()
+        self._stdin.close()
+        self.returncode = code
+        return code
+
+
+class Asker:
+    """The end of a channel to the nursery from which processes are asked for, by any thread."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+
+    def fork(self, asked: Asked, *descriptors: int) -> Child:
+        """Have a process forked; returns when it is there. The descriptors stay the caller's: its
+        stdin, stdout and stderr, and its release if it is to wait for one. Raises `NurseryError`.
+        """
+        status, theirs = os.pipe()
+        given = [*descriptors[:3], theirs, *descriptors[3:]]
+        with self._lock:  # one request at a time, or the descriptors of two are mixed up
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `Child` says so
+                socket.send_fds(self._channel, [msgspec.json.encode(asked) + b"\n"], given)
+            os.close(theirs)
+            return Child(status)
+
+
+class Nursery(Asker):
+    """The scheduler's end. The process starts at once."""
 
     def __init__(self) -> None:
-        self._channel, theirs = socket.socketpair()
+        channel, theirs = socket.socketpair()
+        super().__init__(channel)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "dtq_conformance.nursery"],
                 stdin=theirs.fileno(), stdout=subprocess.DEVNULL, process_group=0)
         self.pid = self._process.pid
 
-    def start(self, words: Sequence[str]) -> Forked:
-        """Start `python -m WORDS`; returns when it is there. Raises `NurseryError`."""
-        pipes = [os.pipe() for _ in range(4)]
+    def start(self, words: Sequence[str], *, may_ask: bool = False,
+              preload: Sequence[str] = ()) -> Forked:
+        """Start `python -P -m WORDS`; returns when it is there. Raises `NurseryError`."""
+        pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], *(write for _, write in pipes[1:])]
-        forked = Forked(pipes[0][1], *(read for read, _ in pipes[1:]))
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `await_start` says so
-            socket.send_fds(self._channel, [json.dumps(list(words)).encode() + b"\n"], theirs)
-        for number in theirs:
-            os.close(number)
-        return forked.await_start()
+        try:
+            child = self.fork(Asked(words=list(words), may_ask=may_ask, preload=list(preload)),
+                              *theirs)
+        except NurseryError:
+            for number in (pipes[0][1], *(read for read, _ in pipes[1:])):
+                os.close(number)
+            raise
+        finally:
+            for number in theirs:
+                os.close(number)
+        return Forked(child, pipes[0][1], *(read for read, _ in pipes[1:]))
 
     def close(self) -> None:
-        """End it. Trials that still run go on without it."""
+        """End it. What still runs goes on without it."""
         self._channel.close()
         self._process.wait()
 
 
-def serve(channel: socket.socket) -> list[str] | None:
+_ours: list[Asker] = []
+
+
+def ours() -> Asker | None:
+    """The nursery that this process was forked from, if it may ask it for others."""
+    return _ours[0] if _ours else None
+
+
+Started = subprocess.Popen[bytes] | Child
+
+
+def start_apart(argv: Sequence[str], environment: Mapping[str, str], *, stdin: int, output: int,
+                errors: int, tell: Callable[[int], None]) -> Started:
+    """Start a process in a session of its own: forked by `ours` if it can be, else anew. `tell`
+    is called with its pid; a forked one does nothing before. Raises `OSError`, `NurseryError`."""
+    words, asker = words_of(argv), ours()
+    if words is None or asker is None:
+        popen = subprocess.Popen(list(argv), stdin=stdin, stdout=output, stderr=errors,
+                                 start_new_session=True, env=environment)
+        tell(popen.pid)
+        return popen
+    waits, release = os.pipe()
+    try:
+        child = asker.fork(Asked(words=words, here="-P" not in argv[:2],
+                                 environment=dict(environment), apart=True),
+                           stdin, output, errors, waits)
+        tell(child.pid)
+        os.write(release, b".")
+    finally:
+        os.close(waits)
+        os.close(release)
+    return child
+
+
+# ---------------------------------------------------------------- in the nursery's process
+
+
+def serve(first: socket.socket) -> list[str] | None:
     """Fork a process for each request: there, return its words. Here, return None at the end."""
-    living: dict[int, tuple[int, int]] = {}
+    channels = [first]
+    living: dict[int, int] = {}
+    bell, rung = os.pipe()
+    for number in (bell, rung):
+        os.set_blocking(number, False)
+    signal.set_wakeup_fd(rung, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     while True:
-        ready, _, _ = select.select([channel.fileno(), *living], [], [])
-        for ended in [number for number in ready if number in living]:
-            pid, status = living.pop(ended)
-            os.close(ended)
-            _tell(status, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        ready, _, _ = select.select([bell, *(each.fileno() for each in channels)], [], [])
+        if bell in ready:
+            os.read(bell, 65_536)
+            _tell_of_ends(living)
+        for channel in [each for each in channels if each.fileno() in ready]:
+            heard = _hear(channel)
+            if heard is None:
+                channels.remove(channel)
+                channel.close()
+                if channel is first:
+                    return None
+                continue
+            asked, given = heard
+            if channel is first:
+                _preload(asked)
+            mine, theirs = socket.socketpair() if asked.may_ask else (None, None)
+            pid = os.fork()
+            if pid == 0:
+                _become(asked, given, theirs, [*channels, *([mine] if mine else [])])
+                return asked.words
+            living[pid] = given[3]
+            for number in (*given[:3], *given[4:]):
+                os.close(number)
+            if mine is not None and theirs is not None:
+                theirs.close()
+                channels.append(mine)
+
+
+def _hear(channel: socket.socket) -> tuple[Asked, list[int]] | None:
+    """The next request of a channel, with its descriptors; None at its end."""
+    line, given, _, _ = socket.recv_fds(channel, 65_536, 5)
+    while line and not line.endswith(b"\n"):
+        line += channel.recv(65_536) or b"\n"
+    return (msgspec.json.decode(line, type=Asked), list(given)) if line.strip() else None
+
+
+def _tell_of_ends(living: dict[int, int]) -> None:
+    with contextlib.suppress(ChildProcessError):  # none is left
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            status = living.pop(ended[0])
+            _tell(status, os.waitstatus_to_exitcode(ended[1]))
             os.close(status)
-        if channel.fileno() not in ready:
-            continue
-        line, given, _, _ = socket.recv_fds(channel, 65_536, 4)
-        while line and not line.endswith(b"\n"):
-            line += channel.recv(65_536) or b"\n"
-        if not line.strip():
-            return None
-        words: list[str] = json.loads(line)
-        _preload(words)
-        ending, held = os.pipe()  # the child holds it open while it lives, and nobody else does
-        pid = os.fork()
-        if pid == 0:
-            _become(channel, given, [ending, *living, *(status for _, status in living.values())])
-            return words
-        for number in (held, *given[:3]):
-            os.close(number)
-        living[ending] = (pid, given[3])
-        _tell(given[3], "started")
 
 
-def _preload(words: Sequence[str]) -> None:
+def _preload(asked: Asked) -> None:
     """Import what this trial will import. What fails here fails there too, and is told there."""
-    module, command = words[:2]
     with contextlib.suppress(Exception):
+        module, command = asked.words[:2]
         commands = importlib.import_module(f"{module}.__main__").COMMANDS
         del sys.modules[f"{module}.__main__"]  # each trial runs it afresh
-        for name in (commands[command][0], *PRELOADED):
+        for name in (commands[command][0], *PRELOADED, *asked.preload):
             if name not in sys.modules:
                 importlib.import_module(name)
                 gc.collect()
                 gc.freeze()  # what the collector leaves alone stays shared with the children
 
 
-def _become(channel: socket.socket, given: Sequence[int], others: Sequence[int]) -> None:
-    """Be a process as if newly started: own group, own pipes, none of the nursery's."""
-    os.setpgid(0, 0)
-    channel.detach()
+def _become(asked: Asked, given: Sequence[int], channel: socket.socket | None,
+            others: Sequence[socket.socket]) -> None:
+    """Be a process as if newly started: with own group, streams and environment, and with nothing
+    of the nursery's. Without its release it ends."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if asked.apart:
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
+    _tell(given[3], os.getpid())
     for number, mine in enumerate(given[:3]):
         os.dup2(mine, number)
-    for number in (*given, *others):
-        os.close(number)
+    if asked.apart and not os.read(given[4], 1):
+        os._exit(1)
+    for other in others:
+        other.detach()
+    kept = {0, 1, 2, *([channel.fileno()] if channel else [])}
+    for open_number in [int(each.name) for each in Path("/dev/fd").iterdir()]:
+        if open_number not in kept:
+            with contextlib.suppress(OSError):  # the one that listed them is closed already
+                os.close(open_number)
+    _ours[:] = [Asker(channel)] if channel else []
+    if asked.environment is not None:
+        os.environ.clear()
+        os.environ.update(asked.environment)
+    if asked.here:
+        sys.path.insert(0, str(Path.cwd()))
 
 
 def _tell(status: int, what: object) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the scheduler is gone, and so are we soon
+    with contextlib.suppress(BrokenPipeError):  # who asked is gone, and so are we soon
         os.write(status, f"{what}\n".encode())
 
 
 def main() -> None:
+    """Serve; in a process that was forked, run what was asked for."""
     words = serve(socket.socket(fileno=0))
     if words is not None:
         sys.argv = words
+        if not hasattr(sys.modules.get(words[0]), "__path__"):
+            sys.modules.pop(words[0], None)  # preloaded for others, who import it
         runpy.run_module(words[0], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    main()
+    from dtq_conformance import nursery  # the module in which trials look for `ours`
+
+    nursery.main()

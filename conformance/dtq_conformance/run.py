@@ -34,7 +34,7 @@ from dtq_conformance.scheduler import (
     side_by_side,
     told,
 )
-from dtq_conformance.target import UnknownTarget, load_target
+from dtq_conformance.target import UnknownTarget, load_target, preloaded_for
 from dtq_conformance.trial import Options, Run, Trial, conduct
 from dtq_conformance.waiting import WaitedTooLong
 
@@ -66,6 +66,10 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_trial_arguments(parser)
     parser.add_argument("--jobs", type=number_from_1, default=default_jobs(), metavar="N",
                         help="trials at once (default %(default)s)")
+    parser.add_argument("--anew", action="store_true",
+                        help="start each of the target's processes by its command line, as is "
+                             "done where one trial is named; else a target may have its modules "
+                             "imported once, and its processes forked")
     _add_json(parser)
 
 
@@ -131,14 +135,16 @@ def job_of(name: str, words: Sequence[str], arguments: argparse.Namespace, seed:
 def run_jobs(jobs: Sequence[Job], arguments: argparse.Namespace) -> list[Ended]:
     """Run trials side by side, once it is sure that target and broker can be used."""
     with input_faults():
-        load_target(arguments.target)
+        kind = load_target(arguments.target)
         require_usable(arguments.broker)
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Runs cannot be written to {arguments.out}: {error.strerror}. Name a "
                          "folder with --out.") from error
-    return side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json)
+    anew = len(jobs) == 1 or arguments.anew
+    return side_by_side(jobs, at_once=arguments.jobs, progress=not arguments.json,
+                        preload=() if anew else preloaded_for(kind))
 
 
 def run_one(trial: Trial, arguments: argparse.Namespace, *, with_faults: bool,

@@ -68,12 +68,16 @@ def default_jobs() -> int:
     return max(2, 2 * (os.cpu_count() or 1))
 
 
-def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[Ended]:
-    """Run all jobs, `at_once` at a time; the results come in the order of the jobs.
+def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool,
+                 preload: Sequence[str] = (),
+                 keep: Callable[[Ended], None] = lambda _: None) -> list[Ended]:
+    """Run all jobs, `at_once` at a time; the results come in the order of the jobs, and as they
+    come each goes to `keep`.
 
-    An interruption ends the running ones in good order before it is passed on.
+    With `preload`, the target's modules, trials have their own processes forked in the nursery
+    too. An interruption ends the running ones in good order before it is passed on.
     """
-    running = Running()
+    running = Running(preload)
     found: dict[str, Ended] = {}
     with interruptible(), _bar(len(jobs), progress) as advance, \
             ThreadPoolExecutor(at_once) as pool:
@@ -82,6 +86,7 @@ def side_by_side(jobs: Sequence[Job], *, at_once: int, progress: bool) -> list[E
             for future in as_completed(futures):
                 ended = future.result()
                 found[ended.name] = ended
+                keep(ended)
                 advance(ended)
         except BaseException:
             for future in futures:
@@ -101,7 +106,8 @@ class Running:
     """The processes of the jobs that run. Each leads a group of its own: a terminal's Ctrl-C
     reaches the scheduler alone, which then ends them."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: Sequence[str] = ()) -> None:
+        self._preload = preload
         self._lock = threading.Lock()
         self._processes: set[Child] = set()
         self._ending = False
@@ -123,7 +129,7 @@ class Running:
                                     stderr=subprocess.PIPE, text=True, process_group=0)
         if self._nursery is None:
             self._nursery = Nursery()
-        return self._nursery.start(words)
+        return self._nursery.start(words, may_ask=bool(self._preload), preload=self._preload)
 
     def ended(self, process: Child) -> None:
         """Forget one that has ended."""

@@ -215,6 +215,22 @@ class TargetKind(Protocol):
         ...
 
 
+@runtime_checkable
+class MayBeForked(Protocol):
+    """A kind of target whose processes need not be started by their command lines each time."""
+
+    @property
+    def preload(self) -> Sequence[str]:
+        """Modules that its processes import. Where many trials run, what is `python -m MODULE`
+        of this Python may be forked from a process that has imported them."""
+        ...
+
+
+def preloaded_for(kind: TargetKind) -> Sequence[str]:
+    """What may be imported before this target's processes are forked; empty if they may not be."""
+    return kind.preload if isinstance(kind, MayBeForked) else ()
+
+
 class UnknownTarget(Exception):
     """No target has this name, or what stands there is not a target."""
 

@@ -6,21 +6,33 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import psutil
 import pytest
-from dtq_conformance.nursery import Forked, Nursery, NurseryError, words_of
+from dtq_conformance import nursery as nursery_module
+from dtq_conformance.nursery import (
+    Child,
+    Forked,
+    Nursery,
+    NurseryError,
+    Started,
+    start_apart,
+    words_of,
+)
 from dtq_conformance.waiting import wait_for
 
 LIMIT_S = 60.0
 
 STORY = """
-import json, os, sys, threading
+import json, os, random, sys, threading
 print(json.dumps({"argv": sys.argv[1:], "name": __name__, "pid": os.getpid(),
                   "group": os.getpgrp(), "threads": threading.active_count(),
+                  "session": os.getsid(0), "parent": os.getppid(), "path": sys.path[0],
+                  "greeting": os.environ.get("GREETING"), "random": random.random(),
                   "open": sorted(map(int, os.listdir("/dev/fd")))}), flush=True)
 print("said", file=sys.stderr)
 if sys.argv[1] == "wait":
@@ -38,6 +50,9 @@ def nursery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nursery
     (tmp_path / "story").mkdir()
     (tmp_path / "story" / "__main__.py").write_text(f"COMMANDS = {{}}\nif __name__ == '__main__':"
                                                     f"{indent(STORY, '    ')}")
+    (tmp_path / "sleeps.py").write_text("import time; time.sleep(600)")
+    (tmp_path / "asks.py").write_text("from dtq_conformance.nursery import ours; "
+                                      "print(ours() is not None)")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(
         filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
     nursery = Nursery()
@@ -107,6 +122,91 @@ def test_it_ends_with_whoever_started_it(nursery: Nursery) -> None:
     process = psutil.Process(nursery.pid)
     nursery.close()
     assert not process.is_running()
+
+
+@pytest.fixture
+def asked(nursery: Nursery, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+          ) -> Iterator[Callable[..., tuple[int, Started]]]:
+    """What `start_apart` starts where this process may ask; whoever is told gets its pid."""
+    monkeypatch.setattr(nursery_module, "_ours", [nursery])
+    with (tmp_path / "output").open("wb") as output, Path(os.devnull).open("rb") as nothing:
+        def start(*words: str, tell: Callable[[int], None] | None = None,
+                  **environment: str) -> tuple[int, Started]:
+            told: list[int] = []
+            started = start_apart(
+                [sys.executable, "-m", *words], {**os.environ, **environment},
+                stdin=nothing.fileno(), output=output.fileno(), errors=output.fileno(),
+                tell=tell or told.append)
+            return told[0], started
+
+        yield start
+
+
+def told_by(tmp_path: Path) -> Any:
+    return json.loads((tmp_path / "output").read_text().splitlines()[0])
+
+
+def test_a_process_of_a_lab_has_a_session_an_environment_and_nothing_that_was_open(
+        asked: Callable[..., tuple[int, Started]], nursery: Nursery, tmp_path: Path) -> None:
+    pid, started = asked("story", "7", GREETING="seen")
+    assert isinstance(started, Child)
+    assert (started.wait(), started.pid) == (7, pid)
+    told = told_by(tmp_path)
+    assert (told["pid"], told["group"], told["session"], told["parent"]) == (
+        pid, pid, pid, nursery.pid)
+    assert (told["greeting"], told["threads"], told["path"]) == ("seen", 1, str(Path.cwd()))
+    assert [number for number in told["open"] if number > 3] == []  # 3 is what lists them
+
+
+def test_its_random_numbers_are_its_own(asked: Callable[..., tuple[int, Started]],
+                                        tmp_path: Path) -> None:
+    for _ in range(2):
+        asked("story", "0")[1].wait()
+    drawn = [json.loads(line)["random"] for line in
+             (tmp_path / "output").read_text().splitlines() if line.startswith("{")]
+    assert len(set(drawn)) == 2
+
+
+def test_it_can_be_stopped_and_killed_like_any_other(
+        asked: Callable[..., tuple[int, Started]]) -> None:
+    pid, started = asked("sleeps")
+    for number, state in ((signal.SIGSTOP, psutil.STATUS_STOPPED),
+                          (signal.SIGCONT, psutil.STATUS_SLEEPING)):
+        os.killpg(pid, number)
+        wait_for(lambda state=state: psutil.Process(pid).status() == state,  # type: ignore[misc]
+                 reason=f"it to be {state}", limit_s=LIMIT_S)
+    os.killpg(pid, signal.SIGKILL)
+    assert started.wait() == -signal.SIGKILL
+
+
+def test_it_does_nothing_before_somebody_knows_of_it(
+        asked: Callable[..., tuple[int, Started]], tmp_path: Path) -> None:
+    pids = []
+
+    def fail(pid: int) -> None:
+        pids.append(pid)
+        raise RuntimeError("the guard is gone")
+
+    with pytest.raises(RuntimeError):
+        asked("story", "0", tell=fail)
+    wait_for(lambda: not psutil.pid_exists(pids[0]), reason="it to end", limit_s=LIMIT_S)
+    assert (tmp_path / "output").read_text() == ""
+
+
+def test_what_is_no_module_of_this_python_is_started_anew(
+        asked: Callable[..., tuple[int, Started]], tmp_path: Path) -> None:
+    with (tmp_path / "output").open("wb") as output:
+        started = start_apart(["sh", "-c", "exit 3"], os.environ, stdin=output.fileno(),
+                              output=output.fileno(), errors=output.fileno(),
+                              tell=lambda _: None)
+    assert not isinstance(started, Child)
+    assert started.wait() == 3
+
+
+@pytest.mark.parametrize("may_ask", [True, False])
+def test_a_trial_asks_only_if_it_may(nursery: Nursery, may_ask: bool) -> None:
+    output, errors, code = ended(nursery.start(["asks"], may_ask=may_ask))
+    assert (output.strip(), errors, code) == (f"{may_ask}", "", 0)
 
 
 @pytest.mark.parametrize(("argv", "words"), [

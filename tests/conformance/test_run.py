@@ -19,6 +19,7 @@ from dtq_conformance.lab import LabError
 from dtq_conformance.run import code_of, conclude, exit_code, input_faults, known_names, seeds
 from dtq_conformance.scheduler import Ended, Job, told
 from dtq_conformance.target import UnknownTarget
+from dtq_conformance.targets.reference import REFERENCE
 from dtq_conformance.verdict import EXIT_CODE, Status
 from dtq_conformance.waiting import WaitedTooLong
 
@@ -178,7 +179,7 @@ def jobs_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., li
     def jobs_of(*names: str, **fields: Any) -> list[Job]:
         monkeypatch.setattr(run, "side_by_side", keep)
         given = {"target": "reference", "broker": "embedded", "out": tmp_path, "seed": 7,
-                 "jobs": 2, "json": True}
+                 "jobs": 2, "json": True, "anew": False}
         run.run_all(["dtq_conformance", "case"], names, argparse.Namespace(**(given | fields)))
         return made
 
@@ -196,6 +197,18 @@ def test_a_trial_alone_has_the_seed_that_was_asked_for(jobs_of: Callable[..., li
 
 def test_several_trials_have_seeds_of_their_own(jobs_of: Callable[..., list[Job]]) -> None:
     assert [job.argv[-1] for job in jobs_of("a", "b", "c")] == [str(s) for s in seeds(7, 3)]
+
+
+@pytest.mark.parametrize(("names", "anew", "forked"), [
+    ("ab", False, True), ("ab", True, False), ("a", False, False)])
+def test_only_where_several_are_run_may_processes_of_the_target_be_forked(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: str, anew: bool,
+        forked: bool) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(run, "side_by_side", lambda _, **options: given.update(options))
+    run.run_all(["dtq_conformance", "case"], names, argparse.Namespace(
+        target="reference", broker="embedded", out=tmp_path, seed=7, jobs=2, json=True, anew=anew))
+    assert list(given["preload"]) == (list(REFERENCE.preload) if forked else [])
 
 
 def test_runs_that_cannot_be_written_anywhere_are_said_so_before_anything_runs(

@@ -43,10 +43,11 @@ def test_a_bad_option_is_bad_usage(arguments: list[str],
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("how", [[], ["--anew"]], ids=["forked", "anew"])
 def test_cases_are_run_side_by_side_and_each_leaves_a_folder_that_can_be_judged_again(
-        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["everything_runs_once", "sent_again_is_one_task"]
-    done = run("dtq_conformance", "run", *names, "--json", "--out", str(tmp_path))
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]) -> None:
+    names = ["everything_runs_once", "a_killed_holder_is_replaced", "commands_answer_in_json"]
+    done = run("dtq_conformance", "run", *names, "--json", *how, "--out", str(tmp_path))
     assert done.returncode == CONFORMS, done.stdout + done.stderr
     found = runs(done)
     assert list(found) == names
