@@ -1,7 +1,8 @@
-"""Find the one node of a cluster that has our keys: all keys of an installation are in one slot.
+"""Find the server: the address in a URL, and in a cluster the one node that has our keys, since all
+keys of an installation are in one slot.
 
-Comes in: a `redis+cluster://` URL and the key prefix, whose hash tag names the slot. Goes out: the
-address of the slot's master, as any node that is known tells it.
+Comes in: the URL, and the key prefix, whose hash tag names the slot. Goes out: an address, and the
+slot's master, as any node that is known tells it.
 """
 
 from __future__ import annotations

@@ -61,14 +61,8 @@ class Beat(NamedTuple):
 def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
     """Renew once."""
     sent = time.monotonic()
-    call = (len(orders.keys), *orders.keys, told.argument)
     try:
-        try:
-            state, held = connection.call("EVALSHA", orders.sha, *call)
-        except ScriptError as error:
-            if not str(error).startswith("NOSCRIPT"):
-                raise
-            state, held = connection.call("EVAL", orders.source, *call)
+        state, held = connection.run(orders.sha, orders.source, orders.keys, told.argument)
     except (OSError, ScriptError, hiredis.HiredisError) as error:
         return Beat(told.holds, sent, problem=f"{type(error).__name__}: {error}")
     return Beat(told.holds, sent, state.decode(), held)

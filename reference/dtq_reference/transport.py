@@ -1,8 +1,9 @@
-"""Send calls to Redis: the two thin shells, synchronous and asynchronous, over `calls.py`.
+"""Send calls to Redis: the synchronous client over a connection of `wire.py`, workers and the API
+over redis-py's asynchronous ones. Both raise what redis-py raises.
 
 redis-py's own retries are off, since they send again behind one's back. What is sent again is
 decided here: `call` sends once, `call_again` until there is an answer or the time is up. What a
-failure means, and whether to go on, is pure (`fate_of`, `Patience`) and the same in both shells.
+failure means, and whether to go on, is pure (`fate_of`, `Patience`) and the same for both.
 
 After an answer was lost, or a refusal that sends elsewhere, no connection that is older than that
 is trusted: a new one looks anew at the name of the host, or in a cluster for the slot's master.
@@ -13,32 +14,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import socket
+import threading
 import time
 from typing import Any, Literal
 
-import redis
-import redis.asyncio
 from redis import exceptions
+from redis.asyncio import Redis
 from redis.asyncio.connection import parse_url
-from redis.asyncio.retry import Retry as AsyncRetry
+from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.maint_notifications import MaintNotificationsConfig
-from redis.retry import Retry
 
 from dtq_reference.calls import Call
 from dtq_reference.cluster import finder, is_cluster, nodes_of, plain_url, slot_of
 from dtq_reference.errors import BrokerUnreachable, DtqError
 from dtq_reference.scripts import SCRIPTS
-from dtq_reference.wire import Address
+from dtq_reference.wire import Address, Connection, NotSent, ScriptError
 
 log = logging.getLogger("dtq.transport")
 
 SOCKET_TIMEOUT_S = 3.0
 """Longer than any blocking read, so that a half-open connection is noticed and idling is not."""
-
-KEEPALIVE = {"TCP_KEEPIDLE": 3, "TCP_KEEPALIVE": 3, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 2}
-"""A connection that only listens is noticed to be half-open after 5 s."""
 
 UNANSWERED = (exceptions.ConnectionError, exceptions.TimeoutError)
 """No answer: whether the call was executed is unknown, unless it is `NotConnected`."""
@@ -58,25 +54,6 @@ Fate = Literal["unknown", "refused for now", "refused"]
 
 class NotConnected(exceptions.ConnectionError):
     """There was no connection, so nothing was sent."""
-
-
-class _Trust:
-    """When this process last lost an answer or was sent elsewhere. A connection from before that
-    may be half-open, or lead to the wrong server: it is made anew instead of waiting for another
-    time limit. Not so one that is subscribed, since it would miss what comes meanwhile and nobody
-    would know; whoever listens there sees to it."""
-
-    lost_at = 0.0
-
-    def lose(self) -> None:
-        self.lost_at = time.monotonic()
-
-    def has(self, connection: Any) -> bool:
-        return bool(connection.is_connected) and (
-            connection.made_at > self.lost_at or bool(connection._connect_callbacks))
-
-
-_trust = _Trust()
 
 
 def fate_of(error: exceptions.RedisError) -> Fate:
@@ -146,96 +123,29 @@ class Patience:
                         f"Redis did not accept it {said}. Nothing was done.")
 
 
-class _Finding:
-    """Laid over a class of redis-py's synchronous connections, `_base`: finds the slot's master
-    before it connects, and tells a failure to connect from a lost answer."""
-
-    made_at = 0.0
-
-    def connect(self: Any) -> None:
-        if _trust.has(self):
-            return
-        self.disconnect()
-        self.made_at = time.monotonic()
-        try:
-            if self._find:
-                self.host, self.port = self._find()
-            self._base.connect(self)
-        except (*UNANSWERED, OSError) as error:
-            raise _not_connected(error) from error
-
-    def read_response(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return self._base.read_response(self, *args, **options)
-        except (*UNANSWERED, *ELSEWHERE):
-            _trust.lose()
-            raise
-
-
-class _AsyncFinding:
-    """The same over asynchronous connections."""
-
-    made_at = 0.0
-
-    async def connect(self: Any) -> None:
-        if _trust.has(self):
-            return
-        await self.disconnect()
-        self.made_at = time.monotonic()
-        try:
-            if self._find:
-                self.host, self.port = await asyncio.to_thread(self._find)
-            await self._base.connect(self)
-        except (*UNANSWERED, OSError) as error:
-            raise _not_connected(error) from error
-
-    async def read_response(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return await self._base.read_response(self, *args, **options)
-        except (*UNANSWERED, *ELSEWHERE):
-            _trust.lose()
-            raise
-
-
-def _not_connected(error: Exception) -> Exception:
-    """A wrong password stays what it is: it needs another one, not another try."""
-    return error if isinstance(error, WRONG_PASSWORD) else NotConnected(str(error))
-
-
-def _client(module: Any, finding: type, url: str, prefix: str, retry: Any) -> Any:
-    """A client of redis-py, of its synchronous or asynchronous half. Untyped: replies come as
-    bytes, which redis-py's own types do not tell."""
-    options: dict[str, Any] = {
-        "retry": retry, "socket_timeout": SOCKET_TIMEOUT_S,
-        "socket_connect_timeout": SOCKET_TIMEOUT_S, "health_check_interval": 0,
-        "driver_info": None,  # two commands less for each connection
-        "maint_notifications_config": MaintNotificationsConfig(enabled=False)}
-    if not url.startswith("unix:"):
-        options |= {"socket_keepalive": True, "socket_keepalive_options": {
-            getattr(socket, name): value for name, value in KEEPALIVE.items()
-            if hasattr(socket, name)}}
-    client = module.Redis.from_url(plain_url(url), **options)
-    pool, find = client.connection_pool, finder(address_of(url, prefix))
-    base = pool.connection_class
-    pool.connection_class = type(f"Finding{base.__name__}", (finding, base), {
-        "_base": base, "_find": staticmethod(find) if find else None})
-    return client
-
-
 class Transport:
     """The synchronous client's connection. `prefix` is the installation's, which in a cluster
-    tells whom to ask."""
+    tells whom to ask. Threads that share it wait for each other."""
 
     def __init__(self, url: str, prefix: str = "") -> None:
-        self.redis = _client(redis, _Finding, url, prefix, Retry(NoBackoff(), 0))
+        address = address_of(url, prefix)
+        self._connection = Connection(address, SOCKET_TIMEOUT_S, finder(address))
+        self._lock = threading.Lock()
 
     def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
         script = SCRIPTS[call.script]
         try:
-            return self.redis.evalsha(script.sha, len(call.keys), *call.keys, call.argument)
-        except exceptions.NoScriptError:
-            return self.redis.eval(script.source, len(call.keys), *call.keys, call.argument)
+            with self._lock:
+                return self._connection.run(script.sha, script.source, call.keys, call.argument)
+        except ScriptError as error:
+            about_password = str(error).startswith(("WRONGPASS", "NOAUTH", "ERR AUTH"))
+            kind = exceptions.AuthenticationError if about_password else exceptions.ResponseError
+            raise kind(str(error)) from error
+        except NotSent as error:
+            raise NotConnected(str(error)) from error
+        except OSError as error:
+            raise exceptions.ConnectionError(str(error)) from error
 
     def call_again(self, call: Call, *, limit_s: float) -> Any:
         """Send until answered. After `limit_s` raises `BrokerUnreachable`, or `DtqError` when
@@ -248,16 +158,25 @@ class Transport:
                 time.sleep(patience.pause_s(error))
 
     def close(self) -> None:
-        """Close all connections."""
-        self.redis.close()
+        """Close the connection."""
+        self._connection.close()
 
 
 class AsyncTransport:
-    """The worker's connections: as many as there are calls under way."""
+    """The connections of a worker or an API: as many as there are calls under way. `redis` is a
+    client of redis-py for what is no script. Untyped: replies come as bytes, which redis-py's own
+    types do not tell."""
 
     def __init__(self, url: str, prefix: str = "") -> None:
-        self.redis = _client(redis.asyncio, _AsyncFinding, url, prefix,
-                             AsyncRetry(NoBackoff(), 0))
+        self.redis: Any = Redis.from_url(
+            plain_url(url), retry=Retry(NoBackoff(), 0), socket_timeout=SOCKET_TIMEOUT_S,
+            socket_connect_timeout=SOCKET_TIMEOUT_S, health_check_interval=0,
+            driver_info=None,  # two commands less for each connection
+            maint_notifications_config=MaintNotificationsConfig(enabled=False))
+        pool, find = self.redis.connection_pool, finder(address_of(url, prefix))
+        base = pool.connection_class
+        pool.connection_class = type(f"Finding{base.__name__}", (_Finding, base), {
+            "_base": base, "_find": staticmethod(find) if find else None})
 
     async def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
@@ -279,3 +198,38 @@ class AsyncTransport:
     async def close(self) -> None:
         """Close all connections."""
         await self.redis.aclose()
+
+
+class _Finding:
+    """Laid over a class of redis-py's asynchronous connections, `_base`: finds the slot's master
+    before it connects, and tells a failure to connect from a lost answer.
+
+    Since `lost_at` some connection of this process has lost an answer or was sent elsewhere. One
+    from before that may be half-open, or lead to the wrong server: it is made anew instead of
+    waiting for another time limit. Not so one that is subscribed, since it would miss what comes
+    meanwhile and nobody would know; whoever listens there sees to it.
+    """
+
+    lost_at = 0.0
+    made_at = 0.0
+
+    async def connect(self: Any) -> None:
+        if self.is_connected and (self.made_at > _Finding.lost_at or self._connect_callbacks):
+            return
+        await self.disconnect()
+        self.made_at = time.monotonic()
+        try:
+            if self._find:
+                self.host, self.port = await asyncio.to_thread(self._find)
+            await self._base.connect(self)
+        except WRONG_PASSWORD:  # which needs another one, not another try
+            raise
+        except (*UNANSWERED, OSError) as error:
+            raise NotConnected(str(error)) from error
+
+    async def read_response(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return await self._base.read_response(self, *args, **options)
+        except (*UNANSWERED, *ELSEWHERE):
+            _Finding.lost_at = time.monotonic()
+            raise

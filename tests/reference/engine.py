@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import redis
 from dtq_reference import calls
 from dtq_reference.calls import Actor, Call, Identity, Outcome, Taken, TakeReply
+from dtq_reference.cluster import plain_url
 from dtq_reference.errors import DtqError
 from dtq_reference.keys import GROUP, LEVELS, Keys
 from dtq_reference.operations import Operations, QueueStats, Steps, T, WorkerView
@@ -43,7 +45,7 @@ class Engine:
             "visibility_timeout_s": LEASE_S, "heartbeat_interval_s": LEASE_S / 4, **settings})
         self.keys = Keys(prefix)
         self.transport = Transport(url, prefix)
-        self.redis = self.transport.redis
+        self.redis: Any = redis.Redis.from_url(plain_url(url))  # a cluster's first node
         self.queue = Queue(self.settings)
         self._incarnations = 0
         self._others: list[Engine | Ear] = []
@@ -59,6 +61,7 @@ class Engine:
             other.close()
         self.queue.close()
         self.transport.close()
+        self.redis.close()
 
     def run(self, call: Call) -> Any:
         return self.transport.call(call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import redis
 from dtq_reference.operations import Submitted
 from dtq_reference.queue import Queue
 
@@ -30,9 +31,10 @@ def _put_in() -> None:
 
     def submit_and_enqueue(self: Queue, **fields: Any) -> Submitted:
         accepted = submit(self, **fields)
-        keys = self.operations.keys
+        known, keys = self.operations.settings, self.operations.keys
         stream = keys.stream(fields.get("queue", "default"), fields.get("priority", 5))
-        self.redis.eval(ENQUEUE, 2, keys.task_prefix + accepted.task_id, stream, *FIELDS)
+        with redis.Redis.from_url(known.redis_url) as client:
+            client.eval(ENQUEUE, 2, keys.task_prefix + accepted.task_id, stream, *FIELDS)
         return accepted
 
     Queue.submit = submit_and_enqueue  # type: ignore[method-assign]
