@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -47,6 +48,7 @@ def dtq(engine: Engine, monkeypatch: pytest.MonkeyPatch,
         capfd: pytest.CaptureFixture[str]) -> Dtq:
     monkeypatch.setenv("DTQ_REDIS_URL", engine.settings.redis_url)
     monkeypatch.setenv("DTQ_KEY_PREFIX", engine.keys.prefix)
+    monkeypatch.setattr(logging.root, "handlers", list(logging.root.handlers))
     return Dtq(capfd)
 
 
@@ -186,7 +188,8 @@ def test_a_dead_letter_is_requeued_or_discarded_and_all_are_purged(
         engine.settle(worker, failed(engine.take_one(worker), retryable=False))
     assert dtq("retry-dlq", ids[0])[:2] == (DONE, {"task_id": ids[0], "status": "queued"})
     assert "NOT_REQUEUEABLE" in dtq("retry-dlq", ids[0])[2]
-    assert dtq("discard-dlq", ids[1])[:2] == (DONE, {"task_id": ids[1], "status": "discarded"})
+    assert dtq("discard-dlq", ids[1])[:2] == (DONE, {
+        "task_id": ids[1], "status": "dead_lettered"})
     assert dtq("purge-dlq", "--yes")[:2] == (DONE, {"purged": 1})
     assert engine.letters() == []
 
@@ -206,7 +209,7 @@ def test_a_purge_asks_and_no_answer_is_no(
 
 def test_a_queue_is_paused_resumed_and_counted(engine: Engine, dtq: Dtq) -> None:
     engine.submit()
-    assert dtq("queue", "pause", "default")[:2] == (DONE, {"queue": "default", "status": "paused"})
+    assert dtq("queue", "pause", "default")[:2] == (DONE, {"queue": "default", "paused": True})
     stats = dtq("queue", "stats", "default")[1]
     assert (stats["depth"], stats["paused"]) == (1, True)
     assert dtq("queue", "resume", "default")[0] == DONE

@@ -1,0 +1,102 @@
+"""What is offered to those outside: the operations of `operations.py` whose answers can be shown.
+
+The HTTP API and the command `dtq` offer the same ones, so that what one refuses the other refuses
+with the same code. Each is steps without I/O, as there; the docstrings are what both say of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from dtq_reference.calls import Actor
+from dtq_reference.errors import DtqError
+from dtq_reference.operations import Operations, QueueStats, Steps
+from dtq_reference.settings import Settings
+from dtq_reference.task import Task, TaskRequest
+
+Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+"""How many of the newest are shown."""
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The task that was accepted or changed, and its status now."""
+
+    task_id: str
+    status: str
+
+
+class Paused(msgspec.Struct, frozen=True):
+    """Whether workers leave the queue alone."""
+
+    queue: str
+    paused: bool
+
+
+class Purged(msgspec.Struct, frozen=True):
+    """How many dead letters were thrown away, or tasks cancelled."""
+
+    purged: int
+
+
+class Offered(Operations):
+    """The operations of one installation; on tasks of known types only where these are given."""
+
+    def __init__(self, settings: Settings, known_types: frozenset[str] | None = None) -> None:
+        super().__init__(settings)
+        self._known_types = known_types
+
+    def _request(self, fields: Any) -> TaskRequest:
+        request = super()._request(fields)
+        if self._known_types is not None and request.task_type not in self._known_types:
+            raise DtqError("UNKNOWN_TASK_TYPE", "No handler is registered for "
+                                                f"{request.task_type!r}.")
+        return request
+
+    def task(self, task_id: str) -> Steps[Task]:
+        """Show a task."""
+        task = yield from self.get(task_id)
+        if task is None:
+            raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}; a task's id is "
+                                             "32 lower-case hexadecimal digits.")
+        return task
+
+    def cancel_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+        """Cancel a task that waits, or ask a running one to stop."""
+        if (yield from self.cancel(task_id, by)) == "requested":
+            raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
+                                               "no further attempt begins.", task_id=task_id)
+        return Accepted(task_id, "cancelled")
+
+    def requeue_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+        """Give a dead-lettered task a new life."""
+        yield from self.requeue(task_id, by)
+        return Accepted(task_id, "queued")
+
+    def discard_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+        """Throw a dead letter away; its task stays dead-lettered."""
+        yield from self.discard(task_id, by)
+        return Accepted(task_id, "dead_lettered")
+
+    def purge_all_letters(self, by: Actor) -> Steps[Purged]:
+        """Throw all dead letters away."""
+        return Purged((yield from self.purge_dead_letters(by)))
+
+    def purge_all_waiting(self, queue: str, by: Actor) -> Steps[Purged]:
+        """Cancel all that waits in a queue."""
+        return Purged((yield from self.purge_queue(queue, by)))
+
+    def pause_queue(self, queue: str, by: Actor) -> Steps[Paused]:
+        """Let no worker take from a queue."""
+        yield from self.pause(queue, by)
+        return Paused(queue, True)
+
+    def resume_queue(self, queue: str, by: Actor) -> Steps[Paused]:
+        """Let workers take from a queue again."""
+        yield from self.resume(queue, by)
+        return Paused(queue, False)
+
+    def stats(self, queue: str | None = None) -> Steps[QueueStats | list[QueueStats]]:
+        """Show the numbers of one queue, or of all."""
+        return (yield from self.queue_stats(queue) if queue else self.queues())
