@@ -91,6 +91,13 @@ def load(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Measure this engine beside its peers; `-- --quick` within a minute, this engine alone."""
+    install(session, "bench")
+    session.run("dtq-load", "bench", *session.posargs)
+
+
+@nox.session
 def redis(session: nox.Session) -> None:
     """What is quick, on the redis-server from the PATH; `-- redis://…` visits one that runs."""
     install(session, "all", "tests")

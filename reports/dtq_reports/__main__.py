@@ -20,12 +20,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(argv: Sequence[str]) -> int:
-    from dtq_reports import page, read, summary
+    from dtq_reports import benchmark, page, read, summary
 
     parser = Parser(prog="dtq-report", description="Draw what happened in a run, as a page that "
                     "opens in any browser, and as PNG files beside it.")
     parser.add_argument("run", metavar="RUN", help="a run's folder, a folder that contains runs, "
-                        "or the word latest for the newest under reports/results")
+                        "the word latest for the newest under reports/results, or a file that "
+                        "`dtq-load bench` has written, of which a picture is drawn beside it")
     parser.add_argument("--out", type=Path, metavar="FOLDER",
                         help="where to write the page (default: RUN/report)")
     parser.add_argument("--summary", action="store_true",
@@ -36,6 +37,9 @@ def _report(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true",
                         help="print the page's path, the status and the runs as JSON")
     arguments = parser.parse_args(argv)
+    if Path(arguments.run).is_file():
+        print(benchmark.write(Path(arguments.run), arguments.out))
+        return CONFORMS
     folder = read.latest(read.results_folder()) if arguments.run == "latest" \
         else Path(arguments.run)
     runs = read.read_runs(folder)

@@ -1,7 +1,7 @@
 """The subcommand `bench`: this engine beside its peers, as a table, a plot and JSON.
 
-Comes in: whom to measure, and how long. Goes out: a folder with bench.json, bench.md, bench.png
-(where the extra `reports` is installed) and the logs of all processes; the table on the terminal.
+Comes in: whom to measure, and how long. Goes out: the table on the terminal, and a folder with
+bench.json, bench.md, bench.png (where the extra `reports` is installed) and the processes' logs.
 It exits with 0 when everything was measured that could be, with 4 for a bad question and, under
 CI=true, for a peer that is not installed, with 5 if a peer broke. It asserts no speed.
 """
@@ -76,7 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     with interruptible():
         try:
-            with Lab(folder / "logs", broker=arguments.broker,
+            with Lab(folder / "processes", broker=arguments.broker,
                      persistence=arguments.persistence) as lab:
                 if arguments.search:
                     return _search(Stand(lab), peers, arguments)
