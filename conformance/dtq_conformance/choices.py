@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dtq_conformance import evidence
 from dtq_conformance.evidence import MS
-from dtq_conformance.history import Execution, History, Life
+from dtq_conformance.history import Execution, History, Life, Process
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,18 @@ def _redelivered(history: History, lost: Execution, execution: Execution,
     holder = evidence.life(history, lost)
     if holder is None or holder.exit_ns is None:
         return None
-    since_ns = holder.exit_ns + _lease_ns(history)
+    since_ns = _lease_counts_ns(history, holder.exit_ns, execution)
     return Waiting(execution, level, since_ns, "due for redelivery", True)
 
 
-def _lease_ns(history: History) -> int:
+def _lease_counts_ns(history: History, exit_ns: int, execution: Execution) -> int:
+    """From when on the lease of a holder that ended counts as ended: not while the server is
+    younger than a lease (WORK-19), which it tells in whole seconds."""
     timing = history.header.timing
-    return (timing.lease_ms + timing.reap_ms) * MS
+    begun_ns = [record.at_ns + 1_000 * MS for record in history.records
+                if isinstance(record, Process) and record.role == "broker"
+                and record.event == "start" and record.at_ns <= execution.start_ns]
+    return max([exit_ns, *begun_ns]) + (timing.lease_ms + timing.reap_ms) * MS
 
 
 def _back_by(history: History, life: Life, known_ns: int, execution: Execution) -> int:
@@ -158,4 +163,4 @@ def _back_by(history: History, life: Life, known_ns: int, execution: Execution) 
         return 0
     if life.exit_code == 0:
         return life.exit_ns + history.header.timing.reap_ms * MS
-    return life.exit_ns + _lease_ns(history)
+    return _lease_counts_ns(history, life.exit_ns, execution)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from dtq_conformance.checkers.strict_priority import check
-from dtq_conformance.history import Record
+from dtq_conformance.history import Process, Record
 
 from tests.conformance.histories import (
     T,
@@ -18,6 +18,7 @@ from tests.conformance.histories import (
     history,
     killed,
     look,
+    ns,
     ran,
     says,
     start,
@@ -142,6 +143,15 @@ def test_an_ended_lease_need_not_be_seen_before_one_reap_interval() -> None:
     assert told_again(LOST, other, again_at(2000), born(2, at=1490, concurrency=1)) == ""
     assert told_again(LOST, other, again_at(2000), born(2, at=1501, concurrency=1)) \
         == "violated 1"
+
+
+@pytest.mark.parametrize(("began", "said"), [(199, "violated 1"), (400, "")])
+def test_no_lease_counts_as_ended_while_the_server_is_younger_than_one(began: int,
+                                                                       said: str) -> None:
+    server = Process(at_ns=ns(began), event="start", role="broker", name="broker", pid=7)
+    other = [submit(U, at=420, priority=3), ran(2500, 2510, U, by=2)]
+    assert told_again(server, LOST, other, again_at(2600),
+                      born(2, at=2450, concurrency=1)) == said
 
 
 def test_what_a_worker_may_have_had_in_hand_waits_only_when_it_is_surely_back() -> None:
