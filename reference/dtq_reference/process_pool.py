@@ -8,13 +8,11 @@ child: on Linux at once, elsewhere when it has made its call.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from dtq_reference import handlers, logs
@@ -36,6 +34,8 @@ class Child:
     """The worker's end of one child process, which has loaded the task modules."""
 
     def __init__(self, settings: Settings) -> None:
+        from multiprocessing.connection import Pipe  # a megabyte for those alone who have a pool
+
         self.connection, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -95,6 +95,9 @@ class ProcessPool:
 def main() -> None:
     """Make calls until the worker is gone. Signals that ask the worker to stop are its own
     business; they are handled, not ignored, so that what a handler starts does not inherit it."""
+    import ctypes
+    from multiprocessing.connection import Connection
+
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     if sys.platform == "linux":

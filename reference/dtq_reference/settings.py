@@ -17,10 +17,18 @@ from dtq_reference.cluster import is_cluster, nodes_of, plain_url, slot_of
 from dtq_reference.errors import SettingsError
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=31_536_000)]
+Delay = Annotated[float, msgspec.Meta(ge=0, le=86_400)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2_000_000_000)]
+Few = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65_535)]
+Url = Annotated[str, msgspec.Meta(pattern=r"^(unix|rediss?(\+cluster)?)://")]
+Path = Annotated[str, msgspec.Meta(pattern=r"^/[A-Za-z0-9/_.-]*\Z", max_length=200)]
 
 SECRETS = frozenset({"redis_url", "api_key", "signing_key"})
 """Fields whose values are never shown; a URL may hold a password."""
+
+NO_TEXT = re.compile("[\ud800-\udfff]")
+"""What Python makes of bytes in the environment that are not UTF-8."""
 
 HEARTBEAT_JITTER = 0.1
 """A heartbeat comes after its interval, give or take this share of it."""
@@ -29,14 +37,12 @@ HEARTBEAT_JITTER = 0.1
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """One field for each variable: `visibility_timeout_s` is DTQ_VISIBILITY_TIMEOUT_S."""
 
-    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(unix|rediss?(\+cluster)?)://")] = \
-        "redis://localhost:6379/0"
+    redis_url: Url = "redis://localhost:6379/0"
     key_prefix: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] = "dtq:"
     api_host: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] = "127.0.0.1"
-    api_port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
-    ws_path: Annotated[str, msgspec.Meta(pattern=r"^/[A-Za-z0-9/_.-]*\Z", max_length=200)] = \
-        "/ws/events"
-    worker_concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 4
+    api_port: Port = 8000
+    ws_path: Path = "/ws/events"
+    worker_concurrency: Few = 4
     worker_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{0,64}\Z")] = ""
     visibility_timeout_s: Seconds = 30.0
     heartbeat_interval_s: Seconds = 5.0
@@ -45,21 +51,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_queue_depth: Count = 10_000
     max_payload_bytes: Count = 262_144
     task_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=3_600_000)] = 30_000
-    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
-    retry_base_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 1.0
-    retry_max_delay: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 60.0
+    max_attempts: Few = 10
+    retry_base_delay: Delay = 1.0
+    retry_max_delay: Delay = 60.0
     retry_jitter: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
     task_retention_s: Count = 604_800
     result_retention_s: Count = 3_600
     result_max_bytes: Annotated[int, msgspec.Meta(ge=64, le=2_000_000_000)] = 8_192
     idem_ttl_s: Count = 86_400
-    drain_timeout_s: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
+    drain_timeout_s: Delay = 30.0
     dlq_enabled: bool = True
     dlq_maxlen: Count = 10_000
     log_level: Annotated[str, msgspec.Meta(pattern=r"^(DEBUG|INFO|WARNING|ERROR)\Z")] = "INFO"
     api_key: str = ""
     log_json: bool = False
-    worker_metrics_port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 0
+    worker_metrics_port: Port = 0
     signing_key: str = ""
     process_pool: bool = False
     witness: str = ""
@@ -74,28 +80,19 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
     """Read the settings. Raises `SettingsError` that names the variable and what it accepts."""
     given = {field: environment[name] for field in Settings.__struct_fields__
              if (name := f"DTQ_{field.upper()}") in environment}
-    _check_text(given)
+    for field, value in given.items():  # what goes to Redis is UTF-8; a path may hold any bytes
+        if field != "witness" and NO_TEXT.search(value):
+            raise SettingsError(f"DTQ_{field.upper()} is not UTF-8 text.")
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
-        found = re.search(r"`\$\.(\w+)`", str(error))
-        field = found.group(1) if found else ""
-        reason = str(error).split(" - at `")[0]
-        shown = "malformed" if field in SECRETS else repr(given.get(field))
+        reason, _, place = str(error).partition(" - at `$.")
+        field = place.rstrip("`")
+        shown = "malformed" if field in SECRETS else repr(given[field])
         raise SettingsError(f"DTQ_{field.upper()} is {shown}: {reason}.") from error
     _check_url(settings.redis_url, settings.key_prefix)
     _check_heartbeat(settings)
     return settings
-
-
-def _check_text(given: Mapping[str, str]) -> None:
-    """What goes to Redis is UTF-8; a path (the witness) may hold any bytes."""
-    for field, value in given.items():
-        if field != "witness" and not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                raise SettingsError(f"DTQ_{field.upper()} is not UTF-8 text.") from error
 
 
 def _check_url(url: str, prefix: str) -> None:

@@ -16,6 +16,7 @@ import logging
 import random
 import threading
 import time
+from math import inf
 from typing import Any, Literal
 
 from redis import exceptions
@@ -58,33 +59,20 @@ class NotConnected(exceptions.ConnectionError):
 
 def fate_of(error: exceptions.RedisError) -> Fate:
     """What an error says about the call: nothing, or that it was surely not done."""
-    if isinstance(error, WRONG_PASSWORD):
-        return "refused"
-    if isinstance(error, NotConnected | exceptions.BusyLoadingError):
+    code = getattr(error, "status_code", None) or str(error).partition(" ")[0]
+    if isinstance(error, NotConnected | exceptions.BusyLoadingError) or code in REFUSED_FOR_NOW:
         return "refused for now"
-    if isinstance(error, UNANSWERED):
-        return "unknown"
-    return "refused for now" if code_of(error) in REFUSED_FOR_NOW else "refused"
-
-
-def code_of(error: exceptions.RedisError) -> str:
-    """The first word of an error reply, which redis-py takes off some of them."""
-    return str(getattr(error, "status_code", None) or str(error).partition(" ")[0])
+    is_unknown = isinstance(error, UNANSWERED) and not isinstance(error, WRONG_PASSWORD)
+    return "unknown" if is_unknown else "refused"
 
 
 def address_of(url: str, prefix: str = "") -> Address:
-    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too.
-    Raises ValueError when the prefix has no hash tag there."""
-    parts = parse_url(plain_url(url))
-    slot = slot_of(prefix)
-    if is_cluster(url) and slot is None:
-        raise ValueError(f"A cluster needs a hash tag in DTQ_KEY_PREFIX, which is {prefix!r}.")
-    return Address(
-        host=parts.get("host", "localhost"), port=parts.get("port", 6379),
-        nodes=nodes_of(url) if is_cluster(url) else (), slot=-1 if slot is None else slot,
-        path=parts.get("path", ""), tls=url.startswith("rediss"),
-        username=parts.get("username", ""), password=parts.get("password", ""),
-        db=parts.get("db", 0))
+    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too."""
+    parts: dict[str, Any] = dict(parse_url(plain_url(url)))
+    known = {name: value for name, value in parts.items() if name in Address._fields}
+    if is_cluster(url):
+        known |= {"nodes": nodes_of(url), "slot": slot_of(prefix)}
+    return Address(tls=url.startswith("rediss"), **known)
 
 
 class Patience:
@@ -92,8 +80,8 @@ class Patience:
 
     def __init__(self, call: Call, limit_s: float | None) -> None:
         self._call = call
-        self._limit_s = limit_s
-        self._began = time.monotonic()
+        self._limit_s = inf if limit_s is None else limit_s
+        self._deadline = time.monotonic() + self._limit_s
         self._attempt = 0
         self._unknown = False
 
@@ -106,8 +94,7 @@ class Patience:
             raise error
         self._unknown = self._unknown or fate == "unknown"
         pause_s = min(1.0, 0.02 * 2.0 ** min(self._attempt, 10)) * (1 - random.random() / 2)
-        if self._limit_s is not None and \
-                time.monotonic() + pause_s > self._began + self._limit_s:
+        if time.monotonic() + pause_s > self._deadline:
             raise self._gave_up(error) from error
         if self._attempt == 0:
             log.warning("%s: %s (%s); sending again", self._call.script, fate, error)
