@@ -14,10 +14,25 @@ from dtq_reference.calls import Actor
 from dtq_reference.errors import DtqError
 from dtq_reference.operations import Operations, QueueStats, Steps
 from dtq_reference.settings import Settings
-from dtq_reference.task import Task, TaskRequest
+from dtq_reference.states import TRANSITIONS
+from dtq_reference.task import QueueName, Task, TaskRequest
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
-"""How many of the newest are shown."""
+Status = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(TRANSITIONS)})\Z")]
+
+
+class Newest(msgspec.Struct, frozen=True):
+    """How many of the newest are shown."""
+
+    limit: Limit = 100
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which of the newest tasks, and how many."""
+
+    queue: QueueName | None = None
+    status: Status | None = None
+    limit: Limit = 100
 
 
 class Accepted(msgspec.Struct, frozen=True):

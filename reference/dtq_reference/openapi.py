@@ -1,19 +1,22 @@
-"""What the HTTP API says of itself: the shapes of its answers, and its OpenAPI document.
+"""What the HTTP API says of itself: its routes as rows, the shapes of its answers, and the OpenAPI
+document that follows from both.
 
 The schemas are those of the structs that the engine works with, so that no second description of a
-task exists. `told` notes at a route what it answers; `document` completes what FastAPI has put
-together from that.
+task exists. `operation` is what FastAPI is told of a route; `document` adds the schemas.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from dtq_reference.errors import HTTP_STATUS
+from dtq_reference.offered import Accepted, Paused, Purged
 from dtq_reference.operations import QueueStats, WorkerView
 from dtq_reference.task import DeadLetter, Task, TaskRequest
 
@@ -27,11 +30,35 @@ COME_BACK = (429, 503)
 """Whoever is answered so is told in Retry-After when to ask again."""
 
 
-class Accepted(msgspec.Struct, frozen=True):
-    """The task that was accepted or changed, and its status now."""
+class Route(NamedTuple):
+    """A row of the contract's table: what is asked, what answers it, in which shape for each good
+    status (`tasks: Task` is an object with a list of such), and how it is refused."""
 
-    task_id: str
-    status: str
+    method: str
+    path: str
+    does: Callable[..., Any]
+    answers: dict[int, str]
+    codes: str = ""
+    body: str = ""
+    query: type[msgspec.Struct] | None = None
+    headers: tuple[str, ...] = ()
+    prefix: str = "/api/v1"
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it is destructive: who asks is written down, and needs the key if there is one.
+        """
+        return "by" in inspect.signature(self.does).parameters
+
+    @property
+    def refusals(self) -> dict[int, list[str]]:
+        """The codes by their status."""
+        codes = ["INTERNAL_ERROR", *self.codes.split()]
+        codes += ["BROKER_UNAVAILABLE", "BROKER_UNREACHABLE"] if self.prefix else []
+        codes += ["INVALID_REQUEST"] if self.query else []
+        codes += ["UNAUTHENTICATED", "FORBIDDEN"] if self.needs_key else []
+        return {status: [code for code in codes if STATUS[code] == status]
+                for status in sorted({STATUS[code] for code in codes})}
 
 
 class Duplicate(Task, frozen=True, kw_only=True):
@@ -51,19 +78,6 @@ class Outcome(msgspec.Struct, frozen=True):
 
     status: int
     body: Any
-
-
-class Purged(msgspec.Struct, frozen=True):
-    """How many dead letters were thrown away."""
-
-    purged: int
-
-
-class Paused(msgspec.Struct, frozen=True):
-    """Whether workers leave the queue alone."""
-
-    queue: str
-    paused: bool
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -102,52 +116,53 @@ EXAMPLES: dict[str, msgspec.Struct] = {type(each).__name__: each for each in (
 """An example of each shape; these are the schemas of the document."""
 
 
-def told(answers: dict[int, str], codes: str = "", *, body: str = "") -> dict[str, Any]:
-    """What a route is declared with: the shape of each good status, the codes of its refusals, and
-    the shape of the body that it reads. `tasks: Task` is an object with a list of such."""
-    extra = {"requestBody": {"required": True, **_content(body)}} if body else None
-    return {"responses": {status: {"description": shape} for status, shape in answers.items()}
-            | refusals(codes), "status_code": next(iter(answers), 200), "openapi_extra": extra}
-
-
-def refusals(codes: str) -> dict[int | str, dict[str, Any]]:
-    """The codes by their status."""
-    found: dict[int | str, list[str]] = {}
-    for code in codes.split():
-        found.setdefault(STATUS[code], []).append(code)
-    return {status: {"description": " or ".join(alike)} for status, alike in found.items()}
+def operation(route: Route, *, has_key: bool) -> dict[str, Any]:
+    """What FastAPI is told of a route. A refusal's codes are its description."""
+    answers = {status: (shape, shape) for status, shape in route.answers.items()} | {
+        status: (" or ".join(codes), "Error") for status, codes in route.refusals.items()}
+    said: dict[str, Any] = {
+        "responses": {str(status): {"description": description, "content": _content(shape)}
+                      for status, (description, shape) in answers.items()},
+        "parameters": [
+            *(_parameter("path", name, str) for name in re.findall(r"{(\w+)}", route.path)),
+            *(_parameter("query", field.name, field.type)
+              for field in (msgspec.structs.fields(route.query) if route.query else ())),
+            *(_parameter("header", name, str) for name in route.headers)]}
+    if route.body:
+        said["requestBody"] = {"required": True, "content": _content(route.body)}
+    if has_key and route.needs_key:
+        said["security"] = [{"ApiKey": []}]
+    return {"methods": [route.method], "name": route.does.__name__, "openapi_extra": said,
+            "status_code": next(iter(route.answers)), "description": inspect.getdoc(route.does)}
 
 
 def _content(shape: str) -> dict[str, Any]:
     field, _, name = shape.rpartition(": ")
+    if name not in EXAMPLES:
+        return {name: {"schema": {"type": "string"}}}
     schema: dict[str, Any] = {"$ref": f"#/components/schemas/{name}"}
     example = msgspec.to_builtins(EXAMPLES[name])
     if field:
         schema = {"type": "object", "required": [field],
                   "properties": {field: {"type": "array", "items": schema}}}
         example = {field: [example]}
-    return {"content": {"application/json": {"schema": schema, "example": example}}}
+    return {"application/json": {"schema": schema, "example": example}}
 
 
-def document(app: FastAPI, description: str, *, has_key: bool) -> dict[str, Any]:
-    """The whole document. FastAPI's own 422 is not in it: a fault in a request is a 400 here."""
-    found = get_openapi(title=app.title, version=app.version, description=description,
-                        routes=app.routes)
-    for operation in (each for path in found["paths"].values() for each in path.values()):
-        operation["responses"].pop("422", None)
-        operation["responses"] = dict(sorted(operation["responses"].items()))
-        for status, response in operation["responses"].items():
-            shape = "Error" if status >= "400" else response["description"]
-            names = ["X-Request-ID", "Retry-After"][:2 if int(status) in COME_BACK else 1]
-            response["headers"] = {name: {"schema": {"type": "string"}} for name in names}
-            if shape.rpartition(": ")[2] in EXAMPLES:
-                response |= _content(shape)
-        if has_key and "403" in operation["responses"]:
-            operation["security"] = [{"ApiKey": []}]
+def _parameter(place: str, name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": place == "path",
+            "schema": _as_json_schema(msgspec.json.schema(kind))}
+
+
+def _as_json_schema(schema: Any) -> Any:
+    """The schema with the end of a text as JSON Schema spells it."""
+    return msgspec.json.decode(msgspec.json.encode(schema).decode().replace(r"\\Z", "$"))
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document."""
     _, schemas = msgspec.json.schema_components(
         [type(each) for each in EXAMPLES.values()], ref_template="#/components/schemas/{name}")
-    text = msgspec.json.encode(schemas).decode()
-    found["components"] = {
-        "schemas": msgspec.json.decode(text.replace(r"\\Z", "$")),  # as JSON Schema spells it
-        "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}}
-    return found
+    return FastAPI.openapi(app) | {"components": {
+        "schemas": _as_json_schema(schemas),
+        "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}}}

@@ -15,8 +15,6 @@ from typing import Any
 
 import msgspec
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,7 +25,7 @@ from dtq_reference.task import IdempotencyKey, QueueName
 log = logging.getLogger("dtq.api")
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-RETRY_AFTER_S = 1
+RETRY_AFTER = (b"retry-after", b"1")
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -49,10 +47,9 @@ def frame(app: ASGIApp) -> ASGIApp:
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request.state.id
+                message["headers"].append((b"x-request-id", request.state.id.encode()))
                 if message["status"] in COME_BACK:
-                    headers["retry-after"] = str(RETRY_AFTER_S)
+                    message["headers"].append(RETRY_AFTER)
             await send(message)
 
         try:
@@ -74,9 +71,6 @@ async def refuse(request: Request, error: Exception) -> Response:
             refusal = DtqError(phrase.upper().replace(" ", "_"),
                                f"{phrase}: {request.method} {request.url.path}.")
             headers = error.headers
-        case RequestValidationError():
-            first = error.errors()[0]
-            refusal = DtqError("INVALID_REQUEST", f"{first['loc'][-1]}: {first['msg']}.")
         case _:
             refusal = DtqError("INTERNAL_ERROR", "The request failed; the log says why.")
     status, body = answer_to(refusal, request)
@@ -87,7 +81,7 @@ async def refuse(request: Request, error: Exception) -> Response:
     return answer(body, status, headers)
 
 
-HANDLERS: dict[int | type[Exception], Any] = {HTTPException: refuse, RequestValidationError: refuse}
+HANDLERS: dict[int | type[Exception], Any] = {HTTPException: refuse}
 """What FastAPI would answer in a form of its own."""
 
 
@@ -109,6 +103,16 @@ async def read_json(request: Request, *, limit_bytes: int) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise DtqError("INVALID_TASK", f"The body cannot be read as JSON: {error}.") from error
+
+
+def parameters(request: Request, form: type[msgspec.Struct]) -> dict[str, Any]:
+    """The parameters of a query. Raises `DtqError` INVALID_REQUEST that names the one at fault."""
+    try:
+        return msgspec.structs.asdict(msgspec.convert(dict(request.query_params), form,
+                                                      strict=False))
+    except msgspec.ValidationError as error:
+        reason, _, field = str(error).rstrip("`").partition(" - at `$.")
+        raise DtqError("INVALID_REQUEST", f"{field}: {reason}.") from error
 
 
 def with_key(fields: Any, header: str | None) -> Any:
