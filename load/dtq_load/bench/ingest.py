@@ -20,7 +20,7 @@ from dtq_conformance.lab import LabProcess
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 from dtq_load.bench.peers import dtq
-from dtq_load.bench.stand import BenchError, Stand, end, now_s
+from dtq_load.bench.stand import BenchError, Stand, end, now_s, require_alive
 
 HOST = "127.0.0.1"
 CONNECTIONS = 32
@@ -77,8 +77,7 @@ def _serving(stand: Stand, name: str, command: list[str],
     server = stand.launch(name, command, environment)
 
     def port() -> int | None:
-        if not server.alive:
-            raise BenchError(f"{server.name} has ended; see {server.log}.")
+        require_alive([server])
         told = re.findall(r"serving http://127\.0\.0\.1:(\d+)", server.log.read_text())
         with contextlib.suppress(OSError):
             if told:

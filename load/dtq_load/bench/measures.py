@@ -15,7 +15,7 @@ from dtq_load.bench.stand import BenchError, Stand, require_alive
 
 Values = dict[str, float]
 
-SHALLOW_TAKES = 2
+DEEP_TAKES = 2
 """A queue is deep if it holds so many times what will be taken from it in all."""
 
 
@@ -66,7 +66,7 @@ def cost_at_depth(stand: Stand, peer: Peer, *, depth: int, take: int, times: int
     What will be taken is queued on top, so that all depths are measured over the same number of
     tasks. A deep queue is filled once, since what was taken before hardly changes its depth.
     """
-    once = depth >= SHALLOW_TAKES * take * times
+    once = depth >= DEEP_TAKES * take * times
     found = []
     for number in range(times):
         submitted = depth + 2 * take * (times if once else 1)
