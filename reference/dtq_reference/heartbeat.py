@@ -23,6 +23,9 @@ from dtq_reference.transport import address_of
 CANCEL_REQUESTED = 2
 """What `renew.lua` says of a hold whose cancellation is asked for."""
 
+LINE_LIMIT = 1_048_576
+"""How long a line about all that a process can have in hand may be."""
+
 
 class Heartbeat:
     """Beats at its interval, also while the worker drains or its loop stands still."""
@@ -35,7 +38,7 @@ class Heartbeat:
         """Beat for ever; raises when the process of its own has ended."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "dtq_reference.heartbeat_process",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=LINE_LIMIT)
         assert process.stdin is not None and process.stdout is not None
         self._stdin = process.stdin
         settings, script = self._hands.settings, SCRIPTS["renew"]

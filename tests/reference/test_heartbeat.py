@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
 
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
+from dtq_reference.heartbeat import LINE_LIMIT
+from dtq_reference.heartbeat_process import Beat
+from dtq_reference.settings import load
 
 from tests.reference.engine import Engine
 from tests.reference.processes import LIMIT_S, TIMING, wait_for_status
@@ -45,3 +49,10 @@ def test_a_worker_takes_nothing_before_its_heartbeat_beats(
                   if (line.task_id, line.event) == (task_id, "start")]
     assert started.at_ns > opened_ns
     worker.kill()
+
+
+def test_a_beat_about_as_much_as_a_worker_can_have_in_hand_is_read() -> None:
+    most = load({"DTQ_WORKER_CONCURRENCY": "1000"}).worker_concurrency
+    hold = (10, f"{2**53}-{2**20}", 10_000, "f" * 32)
+    beat = Beat([hold] * most, time.monotonic(), "ours", [2] * most)
+    assert len(json.dumps(beat)) < LINE_LIMIT / 4
