@@ -53,8 +53,7 @@ class Identity:
                 "consumer": self.consumer}
 
 
-@dataclass(frozen=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """A task that `take` handed over. `level` is its stream's place in KEYS, from 1."""
 
     level: int
@@ -87,12 +86,11 @@ class TakeReply:
     last_ids: list[str]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, gc=False):
     """How an attempt ended: `error_class` is None for a success, whose `result` is JSON."""
 
     taken: Taken
-    duration_ms: int
+    duration_ms: int = 0
     result: bytes = b"null"
     error_class: str | None = None
     error_message: str = ""

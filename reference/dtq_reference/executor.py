@@ -6,10 +6,11 @@ Comes in: a task that `take` handed over. Goes out: an `Outcome`, which the work
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import functools
 import inspect
 import random
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -40,64 +41,90 @@ class Executor:
     visibility timeout.
     """
 
-    def __init__(self, hands: Hands) -> None:
+    def __init__(self, hands: Hands, settle: Callable[[Hold, Outcome], None]) -> None:
         self._hands = hands
+        self._settle = settle
         self._settings = hands.settings
         self._pool = ProcessPool(hands.settings) if hands.settings.process_pool else None
         self._threads = ThreadPoolExecutor(hands.settings.worker_concurrency, "task")
 
-    async def execute(self, hold: Hold) -> Outcome:
-        """Run the handler of this attempt to an end, or to its time limit. Never raises."""
-        began = time.monotonic()
-        try:
-            outcome = await self._run(hold)
-        except Exception as error:
-            outcome = failure(hold.taken, error)
-        duration_ms = round(1000 * (time.monotonic() - began))
-        delay_ms = retry_delay_ms(hold.taken.attempt, self._settings) if outcome.retryable else 0
-        return dataclasses.replace(outcome, duration_ms=duration_ms, delay_ms=delay_ms)
+    def start(self, hold: Hold) -> None:
+        """Execute an attempt, unless it is too late for that when its turn comes. How it ended,
+        by itself or at its time limit, is handed in to be settled."""
+        hold.execution = asyncio.get_running_loop().create_task(self._execute(hold))
 
-    async def _run(self, hold: Hold) -> Outcome:
+    async def _execute(self, hold: Hold) -> None:
+        hands = self._hands
+        if hands.draining.is_set() or time.monotonic() >= hold.lease_until:
+            log.warning("task %s: draining, or its lease has ended", hold.taken.task_id)
+            hands.drop(hold)
+            return
+        hold.started, hold.began = True, time.monotonic()
+        limit = asyncio.get_running_loop().call_later(
+            hold.taken.timeout_ms / 1000, self._limit_reached, hold)
+        try:
+            outcome = await self._run(hold, limit)
+        except BaseException as error:
+            outcome = self._failure(hold, error)
+        limit.cancel()
+        if hold.execution in hands.overdue:
+            hands.overdue.discard(hold.execution)
+            hands.changed.set()
+        else:
+            self._end(hold, _too_long(hold) if hold.is_late else outcome)
+
+    async def _run(self, hold: Hold, limit: asyncio.TimerHandle) -> Outcome:
         taken, key = hold.taken, self._settings.signing_key
         if key and not signing.is_genuine(key, taken):
             state = "is wrong" if taken.signature else "is missing"
             raise BadSignature(f"the entry's signature {state}; the task was not executed")
         attempt = taken, self._hands.identity.worker_id, self._settings.result_max_bytes
+        function = handlers.find(taken.task_type)
+        if _is_async(function):
+            hold.is_awaited = True
+            value = await function(*_arguments(*attempt[:2]))
+            return Outcome(taken, result=bounded_result(value, self._settings.result_max_bytes))
         loop = asyncio.get_running_loop()
-        running: asyncio.Future[Outcome]
-        if inspect.iscoroutinefunction(handlers.find(taken.task_type)):
-            running = hold.awaited = loop.create_task(await_handler(*attempt))
-        elif self._pool is None:
-            running = loop.run_in_executor(self._threads, call_handler, *attempt)
-        else:  # which keeps to the limit by itself
-            return await loop.run_in_executor(
-                self._threads, self._pool.run, taken.timeout_ms / 1000, call_handler, *attempt)
-        await asyncio.wait({running}, timeout=taken.timeout_ms / 1000)
-        if not running.done():
-            await self._give_up(running)
-            raise TimeoutError(f"the handler ran longer than {taken.timeout_ms} ms")
-        if running.cancelled():
-            raise Cancelled("cancelled on request")
-        return running.result()
+        if self._pool is None:
+            return await loop.run_in_executor(self._threads, call_handler, *attempt)
+        limit.cancel()  # the pool keeps to the limit by itself
+        return await loop.run_in_executor(
+            self._threads, self._pool.run, taken.timeout_ms / 1000, call_handler, *attempt)
 
-    async def _give_up(self, running: asyncio.Future[Outcome]) -> None:
-        """Cancel a handler at its time limit. A thread, or a coroutine that does not listen, runs
-        on: its slot stays taken until it ends, and what it returns is ignored."""
-        if isinstance(running, asyncio.Task):
-            running.cancel()
-            await asyncio.wait({running}, timeout=CANCEL_LIMIT_S)
-        if not running.done():
-            self._hands.overdue.add(running)
-            running.add_done_callback(self._forget)
-            if self._hands.status == "overdue":
-                asyncio.get_running_loop().call_later(
-                    self._settings.visibility_timeout_s, self._end_stuck, set(self._hands.overdue))
+    def _failure(self, hold: Hold, error: BaseException) -> Outcome:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            error = Cancelled("cancelled on request")
+        return failure(hold.taken, error)
 
-    def _forget(self, running: asyncio.Future[Outcome]) -> None:
-        self._hands.overdue.discard(running)
-        self._hands.changed.set()
+    def _end(self, hold: Hold, outcome: Outcome) -> None:
+        outcome.duration_ms = round(1000 * (time.monotonic() - hold.began))
+        if outcome.retryable:
+            outcome.delay_ms = retry_delay_ms(hold.taken.attempt, self._settings)
+        self._settle(hold, outcome)
 
-    def _end_stuck(self, overdue: set[asyncio.Future[Outcome]]) -> None:
+    def _limit_reached(self, hold: Hold) -> None:
+        """Cancel a handler at its time limit, if it is one that can be cancelled."""
+        hold.is_late = True
+        if hold.is_awaited and hold.execution is not None:
+            hold.execution.cancel()
+            asyncio.get_running_loop().call_later(CANCEL_LIMIT_S, self._give_up, hold)
+        else:
+            self._give_up(hold)
+
+    def _give_up(self, hold: Hold) -> None:
+        """Settle an attempt whose handler runs on, in a thread or since it did not listen. Its slot
+        stays taken until it ends, and what it returns is ignored."""
+        hands, execution = self._hands, hold.execution
+        if execution is None or execution.done():
+            return
+        hands.overdue.add(execution)
+        self._end(hold, _too_long(hold))
+        if hands.status == "overdue":
+            asyncio.get_running_loop().call_later(
+                self._settings.visibility_timeout_s, self._end_stuck, set(hands.overdue))
+
+    def _end_stuck(self, overdue: set[asyncio.Task[None]]) -> None:
         hands = self._hands
         if hands.overdue == overdue and not hands.draining.is_set():
             hands.exit_code = OVERDUE_EXIT_CODE
@@ -118,16 +145,7 @@ class ResultNotJson(Exception):
     """A handler returned a value that has no JSON form: a permanent failure."""
 
 
-async def await_handler(taken: Taken, worker_id: str, result_max_bytes: int) -> Outcome:
-    """How an async handler ends, whatever it raises. A cancellation of its task goes through."""
-    try:
-        value = await handlers.find(taken.task_type)(*_arguments(taken, worker_id))
-        return Outcome(taken, 0, bounded_result(value, result_max_bytes))
-    except BaseException as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise
-        return failure(taken, error)
+_is_async = functools.cache(inspect.iscoroutinefunction)
 
 
 def call_handler(taken: Taken, worker_id: str, result_max_bytes: int) -> Outcome:
@@ -135,7 +153,7 @@ def call_handler(taken: Taken, worker_id: str, result_max_bytes: int) -> Outcome
     and a StopIteration is nothing that a future can pass on."""
     try:
         value = handlers.find(taken.task_type)(*_arguments(taken, worker_id))
-        return Outcome(taken, 0, bounded_result(value, result_max_bytes))
+        return Outcome(taken, result=bounded_result(value, result_max_bytes))
     except BaseException as error:
         return failure(taken, error)
 
@@ -152,8 +170,13 @@ def failure(taken: Taken, error: BaseException) -> Outcome:
         message = logs.clean(" ".join(str(error).split()))[:MAX_ERROR_MESSAGE]
     except Exception as second:
         message = f"its words cannot be had: {type(second).__name__}"
-    return Outcome(taken, 0, error_class=type(error).__name__, error_message=message,
+    return Outcome(taken, error_class=type(error).__name__, error_message=message,
                    retryable=isinstance(error, handlers.RETRYABLE))
+
+
+def _too_long(hold: Hold) -> Outcome:
+    return failure(hold.taken, TimeoutError(
+        f"the handler ran longer than {hold.taken.timeout_ms} ms"))
 
 
 def retry_delay_ms(attempt: int, settings: Settings, draw: float | None = None) -> int:

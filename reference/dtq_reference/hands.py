@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dtq_reference import calls, metrics
-from dtq_reference.calls import Identity, Outcome, Taken
+from dtq_reference.calls import Identity, Taken
 from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.transport import AsyncTransport
@@ -21,23 +21,26 @@ from dtq_reference.transport import AsyncTransport
 log = logging.getLogger("dtq.worker")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Hold:
     """An attempt in hand: taken and not settled. Its lease is counted on the monotonic clock,
-    from before the request that got or renewed it was sent. `awaited` runs an async handler."""
+    from before the request that got or renewed it was sent; so is `began`, its handler's start.
+    `is_awaited`: its handler is an async one; `is_late`: it reached its time limit."""
 
     taken: Taken
     lease_until: float
     started: bool = False
     lost: bool = False
     execution: asyncio.Task[None] | None = None
-    awaited: asyncio.Task[Outcome] | None = None
+    began: float = 0.0
+    is_awaited: bool = False
+    is_late: bool = False
 
     def cancel(self) -> None:
         """Cancel the handler if it is awaited: once, so that it can clear up. A handler in a
         thread or process runs out."""
-        if self.awaited is not None and not self.awaited.cancelling():
-            self.awaited.cancel()
+        if self.is_awaited and self.execution is not None and not self.execution.cancelling():
+            self.execution.cancel()
 
 
 class Hands:
@@ -57,7 +60,7 @@ class Hands:
         self.metrics = metrics.for_worker(settings)
         self.metrics.watch(identity.worker_id, lambda: len(self.holds))
         self.holds: dict[tuple[int, str, int, str], Hold] = {}
-        self.overdue: set[asyncio.Future[Outcome]] = set()
+        self.overdue: set[asyncio.Task[None]] = set()
         self.ended: Counter[str] = Counter()
         self.changed = asyncio.Event()
         self.draining = asyncio.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from math import ceil
 
 from dtq_reference import calls
 from dtq_reference.calls import Taken, TakeReply
@@ -25,6 +26,7 @@ class Poller:
     def __init__(self, hands: Hands, begin: Callable[[list[Taken], float], None]) -> None:
         self._hands = hands
         self._begin = begin
+        self._batch = ceil(hands.settings.worker_concurrency / 2)
         self._next_reap = 0.0
         self._blocked = False
 
@@ -38,7 +40,7 @@ class Poller:
             if (room := hands.room) <= 0:
                 await hands.change()
                 continue
-            reply = await self._take(room)
+            reply = await self._take(min(room, self._batch))
             if reply.state == "paused" or reply.blocked:
                 await hands.change(min(CLOSED_LIMIT_S, hands.settings.reap_interval_s))
             elif reply.last_ids:

@@ -173,14 +173,16 @@ def _sentence(fault: str) -> str:
     return f"{found.group(1)}: {reason[0].lower()}{reason[1:]}." if found else f"{reason}."
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
 def encode_json(value: Any, field: str) -> bytes:
     """Compact UTF-8 JSON. Raises `DtqError` INVALID_TASK when `value` is not JSON.
 
     The standard library's encoder, since it refuses what others silently change: NaN, bytes.
     """
     try:
-        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False,
-                             separators=(",", ":")).encode()
+        encoded = _ENCODER.encode(value).encode()
     except (TypeError, ValueError) as error:
         raise DtqError("INVALID_TASK", f"{field} is not JSON: {error}") from error
     except RecursionError as error:

@@ -39,8 +39,8 @@ class Worker:
     def __init__(self, settings: Settings, queue: str = "default") -> None:
         worker_id = settings.worker_id or f"worker-{secrets.token_hex(4)}"
         self.hands = Hands(settings, Identity(worker_id, secrets.token_hex(4)), queue)
-        self.executor = Executor(self.hands)
         self.settler = Settler(self.hands)
+        self.executor = Executor(self.hands, self.settler.add)
         self.heartbeat = Heartbeat(self.hands)
 
     async def run(self) -> int:
@@ -99,15 +99,7 @@ class Worker:
         for hold in holds:
             waited_s = max(0.0, time.time() - hold.taken.created_at / 1000)
             self.hands.metrics.started(hold.taken, waited_s=waited_s)
-            hold.execution = asyncio.get_running_loop().create_task(self._execute(hold))
-
-    async def _execute(self, hold: Hold) -> None:
-        if self.hands.draining.is_set() or time.monotonic() >= hold.lease_until:
-            log.warning("task %s: draining, or its lease has ended", hold.taken.task_id)
-            self.hands.drop(hold)
-            return
-        hold.started = True
-        self.settler.add(hold, await self.executor.execute(hold))
+            self.executor.start(hold)
 
     def _asked_to_stop(self) -> None:
         if self.hands.draining.is_set():

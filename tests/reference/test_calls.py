@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import msgspec
 import pytest
 from dtq_reference import calls, scripts
@@ -73,7 +71,7 @@ def test_a_payload_that_is_not_json_is_refused_before_anything_is_sent() -> None
 def test_answers_are_read() -> None:
     reply = calls.read_take([b"ours", [[2, b"1-0", 3, b"a" * 32, b"t", b"{}", 5, 1000, b"default",
                                         0, 9, b"k", b"s"]], 1, [b"1-0", b"2-0"]])
-    taken = dataclasses.replace(TAKEN, idempotency_key="k", signature="s")
+    taken = msgspec.structs.replace(TAKEN, idempotency_key="k", signature="s")
     assert reply == calls.TakeReply("ours", [taken], True, ["1-0", "2-0"])
     assert calls.read_submit([[b"full", b"a", b"7"]]) == [("full", "a", "7")]
     assert calls.read_settle([b"succeeded", b"superseded"]) == ["succeeded", "superseded"]
@@ -83,7 +81,7 @@ def test_answers_are_read() -> None:
 
 def test_a_hold_is_what_fences_an_attempt() -> None:
     assert TAKEN.hold == (2, "1-0", 3, "a" * 32)
-    assert dataclasses.replace(TAKEN, attempt=4).hold != TAKEN.hold
+    assert msgspec.structs.replace(TAKEN, attempt=4).hold != TAKEN.hold
 
 
 def test_a_workers_hash_outlives_ten_heartbeats() -> None:

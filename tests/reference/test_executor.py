@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -152,13 +153,24 @@ def taken(task_type: str, **fields: Any) -> Taken:
                     "idempotency_key": "", "signature": "", **fields})
 
 
-def execute(started: list[str], use: Callable[[Executor, Hands], Awaitable[Any]],
-            **settings: Any) -> Any:
-    """What `use` makes of an executor and of the hands that it works for."""
+class Bed:
+    """An executor, the hands that it works for, and the outcomes that it hands in."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.hands = Hands(settings, Identity("w", "0"), "default")
+        self.outcomes: asyncio.Queue[Outcome] = asyncio.Queue()
+        self.executor = Executor(self.hands, lambda _, outcome: self.outcomes.put_nowait(outcome))
+
+    async def outcome(self, task: Taken) -> Outcome:
+        self.executor.start(Hold(task, math.inf))
+        return await self.outcomes.get()
+
+
+def execute(started: list[str], use: Callable[[Bed], Awaitable[Any]], **settings: Any) -> Any:
+    """What `use` makes of an executor."""
     async def run() -> Any:
-        hands = Hands(Settings(**settings), Identity("w", "0"), "default")
         try:
-            return await use(Executor(hands), hands)
+            return await use(Bed(Settings(**settings)))
         finally:
             started.append("the end")
     return asyncio.run(run())
@@ -166,14 +178,14 @@ def execute(started: list[str], use: Callable[[Executor, Hands], Awaitable[Any]]
 
 def cancelled(started: list[str], task: Taken) -> Outcome:
     """The outcome of an attempt that is asked to end twice, once it has started."""
-    async def use(executor: Executor, _: Hands) -> Any:
-        hold = Hold(task, 0)
-        execution = asyncio.ensure_future(executor.execute(hold))
+    async def use(bed: Bed) -> Any:
+        hold = Hold(task, math.inf)
+        bed.executor.start(hold)
         while not started:
             await asyncio.sleep(0)
         hold.cancel()
         hold.cancel()
-        return await execution
+        return await bed.outcomes.get()
 
     outcome = execute(started, use)
     assert isinstance(outcome, Outcome)
@@ -217,17 +229,20 @@ def test_a_handler_in_a_thread_runs_out(started: list[str]) -> None:
     assert cancelled(started, taken("threaded")).result == b'"done"'
 
 
-def test_a_handler_that_is_cancelled_before_it_has_begun_ends_its_attempt(
-        started: list[str]) -> None:
-    async def use(executor: Executor, _: Hands) -> Outcome:
-        hold = Hold(taken("sleeps"), 0)
-        execution = asyncio.ensure_future(executor.execute(hold))
-        while hold.awaited is None:
+@pytest.mark.parametrize("what", ["lease", "drain"])
+def test_what_came_too_late_is_not_started_but_dropped(started: list[str], what: str) -> None:
+    async def use(bed: Bed) -> int:
+        hold = Hold(taken("sleeps"), 0 if what == "lease" else math.inf)
+        bed.hands.holds[hold.taken.hold] = hold
+        if what == "drain":
+            bed.hands.drain()
+        bed.executor.start(hold)
+        while bed.hands.holds:
             await asyncio.sleep(0)
-        hold.cancel()
-        return await execution
+        return bed.outcomes.qsize()
 
-    assert execute(started, use).error_class == "Cancelled"
+    assert execute(started, use) == 0
+    assert started == ["the end"]
 
 
 def test_a_cancellation_of_what_is_not_begun_does_nothing() -> None:
@@ -237,10 +252,11 @@ def test_a_cancellation_of_what_is_not_begun_does_nothing() -> None:
 # WORK-08
 def test_a_worker_is_stuck_when_every_slot_is_overdue_for_a_visibility_timeout(
         started: list[str]) -> None:
-    async def use(executor: Executor, hands: Hands) -> int:
+    async def use(bed: Bed) -> int:
+        hands = bed.hands
         for number in (1, 2):
             assert hands.status == "ready"
-            await executor.execute(Hold(taken("deaf", timeout_ms=1, entry_id=f"{number}-0"), 0))
+            await bed.outcome(taken("deaf", timeout_ms=1, entry_id=f"{number}-0"))
         assert hands.status == "overdue"
         await asyncio.wait_for(hands.draining.wait(), 30)
         return hands.exit_code
@@ -256,13 +272,14 @@ def test_a_slot_that_is_freed_in_time_begins_the_count_anew(started: list[str]) 
     def threaded(payload: dict[str, Any], ctx: TaskContext) -> None:
         go.wait()
 
-    async def use(executor: Executor, hands: Hands) -> bool:
-        await executor.execute(Hold(taken("threaded", timeout_ms=1), 0))
+    async def use(bed: Bed) -> bool:
+        hands = bed.hands
+        await bed.outcome(taken("threaded", timeout_ms=1))
         assert hands.status == "overdue"
         go.set()
         while hands.overdue:
             await asyncio.sleep(0)
-        await executor.execute(Hold(taken("deaf", timeout_ms=1), 0))
+        await bed.outcome(taken("deaf", timeout_ms=1))
         assert hands.status == "overdue"
         await asyncio.sleep(0.2)  # the first alarm has gone off, the second is far away
         return hands.draining.is_set()
@@ -298,8 +315,8 @@ def test_with_a_key_only_what_was_signed_is_started(started: list[str]) -> None:
                                     (taken("swallows"), "BadSignature")):
         started.clear()
 
-        async def use(executor: Executor, _: Hands, task_taken: Taken = task_taken) -> Outcome:
-            return await executor.execute(Hold(task_taken, 0))
+        async def use(bed: Bed, task_taken: Taken = task_taken) -> Outcome:
+            return await bed.outcome(task_taken)
 
         outcome = execute(started, use, signing_key="k")
         assert outcome.error_class == error_class

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from dtq_reference.calls import Identity, Outcome, Taken
 
@@ -91,16 +91,16 @@ def by_another_consumer(worker: Identity, taken: Taken) -> tuple[Identity, Taken
 
 
 def of_another_attempt(worker: Identity, taken: Taken) -> tuple[Identity, Taken]:
-    return worker, dataclasses.replace(taken, attempt=taken.attempt + 1)
+    return worker, msgspec.structs.replace(taken, attempt=taken.attempt + 1)
 
 
 def of_an_earlier_attempt(worker: Identity, taken: Taken) -> tuple[Identity, Taken]:
-    return worker, dataclasses.replace(taken, attempt=taken.attempt - 1)
+    return worker, msgspec.structs.replace(taken, attempt=taken.attempt - 1)
 
 
 def of_another_entry(worker: Identity, taken: Taken) -> tuple[Identity, Taken]:
     milliseconds, _, place = taken.entry_id.partition("-")
-    return worker, dataclasses.replace(taken, entry_id=f"{milliseconds}-{int(place) + 1}")
+    return worker, msgspec.structs.replace(taken, entry_id=f"{milliseconds}-{int(place) + 1}")
 
 
 NOT_THE_HOLDER = [by_another_consumer, of_another_attempt, of_an_earlier_attempt, of_another_entry]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import replace
 
 import pytest
 from dtq_reference.calls import Taken
@@ -12,6 +11,7 @@ from dtq_reference.signing import is_genuine, sign
 from dtq_reference.task import TaskRequest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.reference.engine import Engine, failed
 

@@ -10,44 +10,54 @@
 
 -- The outcome of a holder that is none any more is dropped, and that is said once.
 local function supersede(task, outcome)
-  if not task.status then return 'superseded' end
   local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
-  if redis.call('HSETNX', call.task_prefix .. task.task_id, note, NOW) == 1 then
+  if task.status and redis.call('HSETNX', call.task_prefix .. task.task_id, note, NOW) == 1 then
     task.attempt = outcome.attempt
     publish('TASK_SUPERSEDED', task)
   end
   return 'superseded'
 end
 
--- What the end of an attempt leads to; the entry is acknowledged already.
-local function lead_on(task, outcome)
+local function status_after(task, outcome)
+  if not outcome.error_class then return 'succeeded' end
+  if task.cancel_requested then return 'cancelled' end
+  if outcome.retryable and outcome.attempt < tonumber(task.max_attempts) then return 'retrying' end
+  return call.dlq_enabled and 'dead_lettered' or 'failed'
+end
+
+-- Record an end of an attempt. `settled` is the field that remembers it, `mine` whose it was.
+local function record(task, outcome, settled, mine)
   local key = call.task_prefix .. task.task_id
-  if not outcome.error_class then
-    redis.call('HDEL', key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
+  local status = status_after(task, outcome)
+  if status == 'succeeded' then
+    if task.error_class then
+      redis.call('HDEL', key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
+    end
     redis.call('SET', call.result_prefix .. task.task_id, outcome.result,
                'EX', call.result_retention_s)
-    return finish(task, 'succeeded')
+    return finish(task, status, nil, 'duration_ms', outcome.duration_ms, settled, mine .. status)
   end
-  if task.cancel_requested or (outcome.retryable and outcome.attempt < tonumber(task.max_attempts))
-  then
-    redis.call('HSET', key, 'error_class', outcome.error_class,
-               'error_message', outcome.error_message, 'retryable', outcome.retryable and 1 or 0)
-    if task.cancel_requested then return finish(task, 'cancelled') end
-    redis.call('HSET', key, 'status', 'retrying', 'retry_delay_ms', outcome.delay_ms)
-    schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)
-    publish('TASK_RETRY_SCHEDULED', task, {error_class = outcome.error_class,
-                                           retry_delay_ms = outcome.delay_ms})
-    return 'retrying'
-  end
-  return fail_for_good(task.task_id, KEYS[13], {
-    error_class = outcome.error_class, error_message = outcome.error_message,
-    retryable = outcome.retryable and 1 or 0, worker_id = call.worker_id})
+  local failure = {error_class = outcome.error_class, error_message = outcome.error_message,
+                   retryable = outcome.retryable and 1 or 0, worker_id = call.worker_id}
+  redis.call('HSET', key, 'duration_ms', outcome.duration_ms, settled, mine .. status,
+             'finished_at', NOW, 'error_class', failure.error_class,
+             'error_message', failure.error_message, 'retryable', failure.retryable)
+  if status == 'cancelled' then return finish(task, status) end
+  if status ~= 'retrying' then return fail_for_good(task.task_id, KEYS[13], failure) end
+  redis.call('HSET', key, 'status', status, 'retry_delay_ms', outcome.delay_ms)
+  schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)
+  publish('TASK_RETRY_SCHEDULED', task, {error_class = outcome.error_class,
+                                         retry_delay_ms = outcome.delay_ms})
+  return status
 end
+
+local ended = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}  -- the entries of each level
 
 local function settle(outcome)
   local settled = 'outcome:' .. outcome.entry_id
   local task = load_task(outcome.task_id, 'status', 'holder', 'attempt', 'entry_id', 'max_attempts',
-                         'queue', 'task_type', 'idempotency_key', 'cancel_requested', settled)
+                         'queue', 'task_type', 'idempotency_key', 'cancel_requested', 'error_class',
+                         settled)
   local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
   if task[settled] and string.sub(task[settled], 1, #mine) == mine then
     return string.sub(task[settled], #mine + 1)
@@ -56,16 +66,13 @@ local function settle(outcome)
       or task.entry_id ~= outcome.entry_id or tonumber(task.attempt) ~= outcome.attempt then
     return supersede(task, outcome)
   end
-  acknowledge(KEYS[outcome.level], outcome.entry_id)
-  redis.call('HSET', call.task_prefix .. task.task_id, 'duration_ms', outcome.duration_ms,
-             'finished_at', NOW)
-  local status = lead_on(task, outcome)
-  redis.call('HSET', call.task_prefix .. task.task_id, settled, mine .. status)
-  return status
+  table.insert(ended[outcome.level], outcome.entry_id)
+  return record(task, outcome, settled, mine)
 end
 
 local answers = {}
-for place, outcome in ipairs(call.outcomes) do
-  answers[place] = settle(outcome)
+for place, outcome in ipairs(call.outcomes) do answers[place] = settle(outcome) end
+for level = 1, 10 do
+  if ended[level][1] then acknowledge(KEYS[level], unpack(ended[level])) end
 end
 return answers

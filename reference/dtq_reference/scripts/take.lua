@@ -50,15 +50,16 @@ local function hand_over(entry, is_again)
              'entry_id', entry.id, 'losses', task.losses, 'started_at', NOW)
   if not is_again then publish('TASK_STARTED', task) end
   -- a signature is for what the entry says; what is executed is what the hash says
-  local is_same = entry.fields.priority == tostring(10 - entry.level)
-  for _, name in ipairs(SIGNED) do
-    is_same = is_same and entry.fields[name] == (task[name] or '')
+  local fields = entry.fields
+  local is_same = fields.signature and fields.priority == tostring(10 - entry.level)
+  for _, name in ipairs(is_same and SIGNED or {}) do
+    is_same = is_same and fields[name] == (task[name] or '')
   end
   tasks[#tasks + 1] = {
     entry.level, entry.id, task.attempt, task.task_id, task.task_type, task.payload,
     tonumber(task.max_attempts), tonumber(task.timeout_ms), task.queue,
     task.losses >= 2 and 1 or 0, tonumber(task.created_at), task.idempotency_key or '',
-    is_same and entry.fields.signature or ''}
+    is_same and fields.signature or ''}
 end
 
 -- An entry whose task has no hash: it cannot be executed, and must not be lost unseen.
@@ -155,21 +156,18 @@ end
 -- 3. One entry that was never read before.
 local function accept(level, entry_id, flat)
   local entry = read_entry(level, entry_id, flat)
-  if entry.task.status == 'running' and entry.task.entry_id == entry_id then
+  local task = entry.task
+  local is_again = task.status == 'running' and task.entry_id == entry_id
+  if is_again then
     -- the group was made anew: the entry goes back to its holder, with a fresh lease; to this
     -- process too, if an answer was lost
-    redis.call('XCLAIM', KEYS[level], GROUP, entry.task.holder, 0, entry_id, 'JUSTID')
-    if entry.task.holder ~= call.consumer or in_hand[level][entry_id]
-        or is_settled(entry, false) then
-      return nil
-    end
-    hand_over(entry, true)
-    return entry.task.losses >= 2 and 'alone' or nil
+    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')
+    if task.holder ~= call.consumer or in_hand[level][entry_id] then return nil end
   end
-  if is_settled(entry, true) then return nil end
-  if must_wait(entry.task) then return 'blocked' end
-  hand_over(entry, false)
-  return entry.task.losses >= 2 and 'alone' or nil
+  if is_settled(entry, not is_again) then return nil end
+  if not is_again and must_wait(task) then return 'blocked' end
+  hand_over(entry, is_again)
+  return task.losses >= 2 and 'alone' or nil
 end
 
 -- An outage counts as idle time, so until one lease after the server's start no lease counts as
@@ -204,25 +202,20 @@ local function take_new(level)
     if not read then return nil end
     local stop
     for _, entry in ipairs(read[1][2]) do
-      if stop then
-        set_waiting(KEYS[level], entry[1])
-      else
-        stop = accept(level, entry[1], entry[2])
-        if stop == 'blocked' then set_waiting(KEYS[level], entry[1]) end
-      end
+      local is_over = stop
+      stop = stop or accept(level, entry[1], entry[2])
+      if is_over or stop == 'blocked' then set_waiting(KEYS[level], entry[1]) end
     end
     if stop then return stop end
   end
 end
 
-local function has_released(level)
-  return #redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 1, RELEASED) > 0
-end
-
 local only_released = not call.reap or server_is_young()
 local stop
 for level = 1, 10 do
-  if not only_released or has_released(level) then stop = take_ended(level, only_released) end
+  if not only_released or pending_of(KEYS[level], RELEASED, 1)[1] then
+    stop = take_ended(level, only_released)
+  end
   stop = stop or take_new(level)
   if stop or #tasks >= call.room then break end
 end

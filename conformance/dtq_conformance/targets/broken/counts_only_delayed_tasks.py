@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)\n",
-            "    redis.call('ZADD', KEYS[11], NOW + outcome.delay_ms, task.task_id)\n")
+    rewrite("settle", "  schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)\n",
+            "  redis.call('ZADD', KEYS[11], NOW + outcome.delay_ms, task.task_id)\n")
     rewrite("promote", "    unschedule(KEYS[2], KEYS[3], task)\n    if task.cancel_requested then",
             "    if task.status == 'retrying' then redis.call('ZREM', KEYS[2], task_id)\n"
             "    else unschedule(KEYS[2], KEYS[3], task) end\n    if task.cancel_requested then")

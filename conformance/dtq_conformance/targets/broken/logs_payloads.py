@@ -11,13 +11,13 @@ from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
-    execute = Executor.execute
+    start = Executor.start
 
-    async def log_and_execute(self: Executor, hold: Any) -> Any:
+    def log_and_start(self: Executor, hold: Any) -> None:
         logging.getLogger("dtq.worker").info("execute %s", hold.taken.payload.decode())
-        return await execute(self, hold)
+        start(self, hold)
 
-    Executor.execute = log_and_execute  # type: ignore[method-assign]
+    Executor.start = log_and_start  # type: ignore[method-assign]
 
 
 DEFECT = Defect(

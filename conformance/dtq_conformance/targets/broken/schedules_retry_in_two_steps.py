@@ -13,7 +13,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)\n", "")
+    rewrite("settle", "  schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)\n", "")
     settle = Settler._settle
 
     async def settle_and_schedule(self: Settler, batch: list[Any]) -> None:

@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "  if not only_released or has_released(level) then "
-            "stop = take_ended(level, only_released) end\n  stop = stop or take_new(level)\n",
+    rewrite("take", "    stop = take_ended(level, only_released)\n  end\n"
+            "  stop = stop or take_new(level)\n", "  end\n"
             "  stop = take_new(level)\n")
     rewrite("take", "local last_ids = {}\nif not stop and",
             "for level = 1, 10 do\n"

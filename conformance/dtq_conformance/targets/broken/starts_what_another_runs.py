@@ -6,8 +6,9 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "    redis.call('XCLAIM', KEYS[level], GROUP, entry.task.holder, 0, entry_id, "
-            "'JUSTID')\n", "    do return redeliver(level, entry_id) end\n")
+    rewrite("take",
+            "    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')\n",
+            "    do return redeliver(level, entry_id) end\n")
 
 
 DEFECT = Defect(

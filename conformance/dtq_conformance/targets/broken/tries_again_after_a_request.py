@@ -6,9 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "  if task.cancel_requested or (outcome", "  if (outcome")
-    rewrite("settle", "    if task.cancel_requested then return finish(task, 'cancelled') end\n",
-            "")
+    rewrite("settle", "  if task.cancel_requested then return 'cancelled' end\n", "")
     rewrite("promote", "    if task.cancel_requested then\n",
             "    if task.status == 'cancelled' then\n")
     rewrite("take", "  elseif task.cancel_requested then",
