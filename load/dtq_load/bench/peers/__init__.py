@@ -4,9 +4,9 @@ the first."""
 from __future__ import annotations
 
 from dtq_load.bench.peer import Peer
-from dtq_load.bench.peers import dramatiq, dtq, huey
+from dtq_load.bench.peers import bullmq, celery, dramatiq, dtq, huey, taskiq
 
 PEERS: dict[str, Peer] = {module.PEER.name: module.PEER for module in (
-    dtq, huey, dramatiq,
+    dtq, huey, dramatiq, taskiq, celery, bullmq,
 )}
 """Every peer by its name."""
