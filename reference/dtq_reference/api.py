@@ -27,7 +27,7 @@ from dtq_reference import logs, metrics, openapi, readiness, requests
 from dtq_reference.calls import Actor
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
 from dtq_reference.events import EVENT_TYPES, Fanout
-from dtq_reference.offered import Accepted, Filter, Newest, Offered
+from dtq_reference.offered import Filter, Newest, Offered, accepted
 from dtq_reference.openapi import BATCH_LIMIT, Route
 from dtq_reference.operations import Again, Steps, Submitted, T
 from dtq_reference.queue import AsyncQueue
@@ -80,7 +80,7 @@ class Api:
             given["by"] = self._authorised(request)
         found = await self.do(route.does.__name__, route.does(self.offered, **given))
         if route.does is Offered.cancel_task and (
-                task := await self.do("get", self.offered.get(found.task_id))):
+                task := await self.do("get", self.offered.get(given["task_id"]))):
             self.metrics.finished(task.queue, task.task_type, "cancelled")
         [(status, shape)] = route.answers.items()
         field = shape.rpartition(": ")[0]
@@ -134,7 +134,8 @@ class Api:
             raise DtqError("INVALID_TASK", 'The body must be {"tasks": [...]} with 1 to '
                                            f"{BATCH_LIMIT} submissions.")
         outcomes = await self._submit(request, tasks)
-        return answer({"outcomes": [openapi.Outcome(*outcome) for outcome in outcomes]})
+        return answer({"outcomes": [
+            {"status": status, "body": body} for status, body in outcomes]})
 
     async def _body(self, request: Request, times: int) -> Any:
         """The body as JSON, at most `times` as long as one submission can be."""
@@ -163,17 +164,17 @@ class Api:
         # the first copy was ours, and lost its answer, where only this process knows the id
         if not isinstance(answer, Again) or "task_id" not in fields:
             self.metrics.submitted(queue, fields["task_type"])
-        return 202, Accepted(answer.task_id, answer.status)
+        return 202, accepted(answer.task_id, answer.status)
 
     async def health(self) -> Response:
         """Does the process answer? Redis is not asked."""
-        return answer(openapi.Health("ok"))
+        return answer({"status": "ok"})
 
     async def ready(self) -> Response:
         """Does Redis take work, and are the consumer groups there?"""
         if reasons := await readiness.check(self.transport.redis, self.offered.keys):
             raise DtqError("NOT_READY", " ".join(reasons))
-        return answer(openapi.Health("ready"))
+        return answer({"status": "ready"})
 
     async def scrape(self) -> Response:
         """What Prometheus reads."""

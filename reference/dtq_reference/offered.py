@@ -17,6 +17,8 @@ from dtq_reference.settings import Settings
 from dtq_reference.states import TRANSITIONS
 from dtq_reference.task import QueueName, Task, TaskRequest
 
+Shown = dict[str, str | int]
+
 Limit = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Status = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(TRANSITIONS)})\Z")]
 
@@ -35,24 +37,9 @@ class Filter(msgspec.Struct, frozen=True):
     limit: Limit = 100
 
 
-class Accepted(msgspec.Struct, frozen=True):
+def accepted(task_id: str, status: str) -> Shown:
     """The task that was accepted or changed, and its status now."""
-
-    task_id: str
-    status: str
-
-
-class Paused(msgspec.Struct, frozen=True):
-    """Whether workers leave the queue alone."""
-
-    queue: str
-    paused: bool
-
-
-class Purged(msgspec.Struct, frozen=True):
-    """How many dead letters were thrown away, or tasks cancelled."""
-
-    purged: int
+    return {"task_id": task_id, "status": status}
 
 
 class Offered(Operations):
@@ -77,40 +64,40 @@ class Offered(Operations):
                                              "32 lower-case hexadecimal digits.")
         return task
 
-    def cancel_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+    def cancel_task(self, task_id: str, by: Actor) -> Steps[Shown]:
         """Cancel a task that waits, or ask a running one to stop."""
         if (yield from self.cancel(task_id, by)) == "requested":
             raise DtqError("CANCEL_REQUESTED", f"Task {task_id} is running. It was asked to stop; "
                                                "no further attempt begins.", task_id=task_id)
-        return Accepted(task_id, "cancelled")
+        return accepted(task_id, "cancelled")
 
-    def requeue_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+    def requeue_task(self, task_id: str, by: Actor) -> Steps[Shown]:
         """Give a dead-lettered task a new life."""
         yield from self.requeue(task_id, by)
-        return Accepted(task_id, "queued")
+        return accepted(task_id, "queued")
 
-    def discard_task(self, task_id: str, by: Actor) -> Steps[Accepted]:
+    def discard_task(self, task_id: str, by: Actor) -> Steps[Shown]:
         """Throw a dead letter away; its task stays dead-lettered."""
         yield from self.discard(task_id, by)
-        return Accepted(task_id, "dead_lettered")
+        return accepted(task_id, "dead_lettered")
 
-    def purge_all_letters(self, by: Actor) -> Steps[Purged]:
+    def purge_all_letters(self, by: Actor) -> Steps[Shown]:
         """Throw all dead letters away."""
-        return Purged((yield from self.purge_dead_letters(by)))
+        return {"purged": (yield from self.purge_dead_letters(by))}
 
-    def purge_all_waiting(self, queue: str, by: Actor) -> Steps[Purged]:
+    def purge_all_waiting(self, queue: str, by: Actor) -> Steps[Shown]:
         """Cancel all that waits in a queue."""
-        return Purged((yield from self.purge_queue(queue, by)))
+        return {"purged": (yield from self.purge_queue(queue, by))}
 
-    def pause_queue(self, queue: str, by: Actor) -> Steps[Paused]:
+    def pause_queue(self, queue: str, by: Actor) -> Steps[Shown]:
         """Let no worker take from a queue."""
         yield from self.pause(queue, by)
-        return Paused(queue, True)
+        return {"queue": queue, "paused": True}
 
-    def resume_queue(self, queue: str, by: Actor) -> Steps[Paused]:
+    def resume_queue(self, queue: str, by: Actor) -> Steps[Shown]:
         """Let workers take from a queue again."""
         yield from self.resume(queue, by)
-        return Paused(queue, False)
+        return {"queue": queue, "paused": False}
 
     def stats(self, queue: str | None = None) -> Steps[QueueStats | list[QueueStats]]:
         """Show the numbers of one queue, or of all."""

@@ -16,7 +16,6 @@ import msgspec
 from fastapi import FastAPI
 
 from dtq_reference.errors import HTTP_STATUS
-from dtq_reference.offered import Accepted, Paused, Purged
 from dtq_reference.operations import QueueStats, WorkerView
 from dtq_reference.task import DeadLetter, Task, TaskRequest
 
@@ -73,19 +72,6 @@ class Batch(msgspec.Struct, frozen=True):
     tasks: Annotated[list[TaskRequest], msgspec.Meta(min_length=1, max_length=BATCH_LIMIT)]
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What a single submission would have been answered with."""
-
-    status: int
-    body: Any
-
-
-class Health(msgspec.Struct, frozen=True):
-    """`ok`, or `ready`."""
-
-    status: str
-
-
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """A refusal: a code for machines, a sentence for people, and what to look for in the log.
     `task_id` or `status` name the task or the status that stands in the way."""
@@ -109,10 +95,12 @@ WORKER = WorkerView(worker_id="worker-1a2b3c4d", incarnation="5e6f7a8b", status=
 LETTER = DeadLetter(task_id=ID, original_queue="default", task_type="echo_task", payload={},
                     metadata={}, attempts_made=5, last_error_class="TimeoutError", retryable=True,
                     last_error="30000 ms have passed", failed_at_ms=NOW_MS, worker_id="worker-1")
-EXAMPLES: dict[str, msgspec.Struct] = {type(each).__name__: each for each in (
-    REQUEST, Batch([REQUEST]), Accepted(ID, "queued"), Duplicate(**TASK),
-    Outcome(202, Accepted(ID, "queued")), Purged(3), Paused("default", True), Task(**TASK), QUEUE,
-    WORKER, LETTER, Health("ok"), Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f"))}
+ERROR = Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f")
+EXAMPLES: dict[str, Any] = {type(each).__name__: each for each in (
+    REQUEST, Batch([REQUEST]), Duplicate(**TASK), Task(**TASK), QUEUE, WORKER, LETTER, ERROR)} | {
+    "Accepted": {"task_id": ID, "status": "queued"}, "Purged": {"purged": 3},
+    "Paused": {"queue": "default", "paused": True}, "Health": {"status": "ok"},
+    "Outcome": {"status": 202, "body": {"task_id": ID, "status": "queued"}}}
 """An example of each shape; these are the schemas of the document."""
 
 
@@ -161,8 +149,10 @@ def _as_json_schema(schema: Any) -> Any:
 
 def document(app: FastAPI) -> dict[str, Any]:
     """The whole document."""
+    shapes = [msgspec.defstruct(name, [(field, type(value)) for field, value in each.items()])
+              if isinstance(each, dict) else type(each) for name, each in EXAMPLES.items()]
     _, schemas = msgspec.json.schema_components(
-        [type(each) for each in EXAMPLES.values()], ref_template="#/components/schemas/{name}")
+        shapes, ref_template="#/components/schemas/{name}")
     return FastAPI.openapi(app) | {"components": {
         "schemas": _as_json_schema(schemas),
         "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}}}

@@ -149,14 +149,14 @@ def test_a_lost_subscription_is_made_anew_and_its_clients_are_let_go(engine: Eng
         running = asyncio.ensure_future(fanout.run())
         try:
             async with asyncio.timeout(LIMIT_S):
-                await fanout.subscribed.wait()
                 old = fanout.join()
+                await old.opened.wait()
                 engine.redis.client_kill_filter(_type="pubsub")
-                await old.closed.wait()
+                assert await old.next() is None
                 assert old.close_code == SERVICE_RESTART
                 fanout.leave(old)
-                await fanout.subscribed.wait()
                 new = fanout.join()
+                await new.opened.wait()
                 engine.redis.publish(engine.keys.events, '{"type":"TASK_QUEUED"}')
                 assert await new.next() == '{"type":"TASK_QUEUED"}'
         finally:
