@@ -14,6 +14,7 @@ that it never runs unknown to the guard. The nursery has one thread, and ends wi
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -27,6 +28,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -307,7 +309,24 @@ def main() -> None:
         sys.argv = words
         if not hasattr(sys.modules.get(words[0]), "__path__"):
             sys.modules.pop(words[0], None)  # preloaded for others, who import it
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        except SystemExit as ended:
+            if ended.code is not None and not isinstance(ended.code, int):
+                raise  # Python prints it
+            _end(ended.code or 0)
+        _end(0)
+
+
+def _end(code: int) -> NoReturn:
+    """End as Python does: threads, exit functions, streams. But objects are not taken apart, which
+    would copy every page that is still shared with the nursery: most of a short process's time."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

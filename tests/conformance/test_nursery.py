@@ -28,7 +28,7 @@ from dtq_conformance.waiting import wait_for
 LIMIT_S = 60.0
 
 STORY = """
-import json, os, random, sys, threading
+import atexit, json, os, random, sys, threading
 print(json.dumps({"argv": sys.argv[1:], "name": __name__, "pid": os.getpid(),
                   "group": os.getpgrp(), "threads": threading.active_count(),
                   "session": os.getsid(0), "parent": os.getppid(), "path": sys.path[0],
@@ -38,6 +38,9 @@ print("said", file=sys.stderr)
 if sys.argv[1] == "wait":
     sys.stdin.read()
     print("asked to end")
+if sys.argv[1] == "late":
+    atexit.register(print, "at exit")
+    threading.Timer(0.2, print, ["from a thread"]).start()
 if sys.argv[1] == "die":
     os.kill(os.getpid(), 9)
 sys.exit(int(sys.argv[1]) if sys.argv[1].isdecimal() else 0)
@@ -73,6 +76,11 @@ def test_a_forked_process_has_arguments_pipes_a_group_and_an_exit_code_of_its_ow
                                                           "said\n", 7)
     assert told["group"] == told["pid"]
     assert told["threads"] == 1
+
+
+def test_threads_and_exit_functions_come_to_their_end(nursery: Nursery) -> None:
+    output, _, code = ended(nursery.start(["story", "late"]))
+    assert (output.splitlines()[1:], code) == (["from a thread", "at exit"], 0)
 
 
 def test_a_signal_that_ended_it_is_told(nursery: Nursery) -> None:
