@@ -63,7 +63,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the house's own tests, several at once; `-- -m "not slow"` leaves out the long ones."""
-    install(session, "all", "tests")
+    install(session, "all,bench", "tests")
     install_toxiproxy(session)
     session.run("pytest", "--numprocesses", str(TESTS_AT_ONCE), *session.posargs)
 

@@ -1,4 +1,4 @@
-"""Celery in its own processes: the app and its two tasks, which its worker loads, and the client."""
+"""Celery in its own processes: the app and its two tasks, for its worker, and the client."""
 
 from __future__ import annotations
 

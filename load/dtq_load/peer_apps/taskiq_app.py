@@ -1,5 +1,4 @@
-"""taskiq in its own processes: the broker and its two tasks, which its worker loads, and the client.
-"""
+"""taskiq in its own processes: the broker and its two tasks, for its worker, and the client."""
 
 from __future__ import annotations
 
