@@ -12,7 +12,7 @@ if STATE_OF_KEY[task.status] then return {'terminal', task.status} end
 if task.status == 'running' then
   if call.only_waiting then return {'running', task.status} end
   if not task.cancel_requested then
-    redis.call('HSET', call.task_prefix .. task.task_id, 'cancel_requested', NOW)
+    redis.call('HSET', task.key, 'cancel_requested', NOW)
     audit(KEYS[4], call.action, task.task_id)
   end
   return {'requested', task.status}

@@ -27,11 +27,11 @@ local function publish(what, about, metadata)
       metadata and ',"metadata":' .. cjson.encode(metadata) or ''))
 end
 
--- Read fields of a task's hash into a map; task_id is added, an absent field is nil.
+-- Read fields of a task's hash into a map; task_id and key are added, an absent field is nil.
 local function load_task(task_id, ...)
   local names = {...}
-  local found = redis.call('HMGET', call.task_prefix .. task_id, ...)
-  local task = {task_id = task_id}
+  local task = {task_id = task_id, key = call.task_prefix .. task_id}
+  local found = redis.call('HMGET', task.key, ...)
   for place, name in ipairs(names) do task[name] = found[place] or nil end
   return task
 end
@@ -99,9 +99,8 @@ local STATE_OF_KEY = {succeeded = 'completed', failed = 'failed', dead_lettered 
 -- End a task: status, expiry, the record of its key if that names it, event. `task` has queue,
 -- task_type, attempt and idempotency_key; after the event's metadata come more fields and values.
 local function finish(task, status, metadata, ...)
-  local key = call.task_prefix .. task.task_id
-  redis.call('HSET', key, 'status', status, 'finished_at', NOW, ...)
-  if status ~= 'dead_lettered' then redis.call('EXPIRE', key, call.retention_s) end
+  redis.call('HSET', task.key, 'status', status, 'finished_at', NOW, ...)
+  if status ~= 'dead_lettered' then redis.call('EXPIRE', task.key, call.retention_s) end
   if task.idempotency_key then
     local record = redis.call('GET', record_key(task))
     if record and cjson.decode(record).task_id == task.task_id then
@@ -133,16 +132,15 @@ end
 -- `letters` is the dead-letter stream; `failure` has error_class, error_message, retryable
 -- (0 or 1), worker_id. The entry itself is acknowledged by the caller.
 local function fail_for_good(task_id, letters, failure)
-  local key = call.task_prefix .. task_id
   local task = load_task(task_id, 'queue', 'task_type', 'payload', 'metadata', 'attempt',
                          'priority', 'max_attempts', 'timeout_ms', 'created_at', 'available_at',
                          'idempotency_key')
-  redis.call('HSET', key, 'error_class', failure.error_class,
+  redis.call('HSET', task.key, 'error_class', failure.error_class,
              'error_message', failure.error_message, 'retryable', failure.retryable)
   if not call.dlq_enabled then
     return finish(task, 'failed', {error_class = failure.error_class})
   end
-  redis.call('HSET', key, 'letter_id', add_dead_letter(letters, {
+  redis.call('HSET', task.key, 'letter_id', add_dead_letter(letters, {
     'task_id', task_id, 'queue', task.queue, 'original_queue', task.queue,
     'task_type', task.task_type, 'payload', task.payload, 'metadata', task.metadata,
     'attempts_made', task.attempt, 'attempt', task.attempt, 'max_attempts', task.max_attempts,

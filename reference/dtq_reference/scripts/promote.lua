@@ -28,7 +28,7 @@ local function promote(task)
   local is_retry = task.status == 'retrying'
   if is_retry then task.attempt = task.attempt + 1 end
   local stream = KEYS[3 + (place_of[task.queue] - 1) * 10 + (10 - task.priority)]
-  redis.call('HSET', call.task_prefix .. task.task_id, 'status', 'queued',
+  redis.call('HSET', task.key, 'status', 'queued',
              'attempt', task.attempt, 'entry_id', enqueue(stream, task))
   publish(is_retry and 'TASK_RETRIED' or 'TASK_QUEUED', task)
 end

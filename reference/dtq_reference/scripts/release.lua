@@ -38,7 +38,7 @@ local function give_back(stream, entry)
     finish(task, 'cancelled')
     return
   end
-  redis.call('HSET', call.task_prefix .. task.task_id, 'status', 'queued')
+  redis.call('HSET', task.key, 'status', 'queued')
   set_waiting(stream, entry[1])
   publish('TASK_QUEUED', task)
 end

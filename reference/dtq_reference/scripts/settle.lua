@@ -11,7 +11,7 @@
 -- The outcome of a holder that is none any more is dropped, and that is said once.
 local function supersede(task, outcome)
   local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
-  if task.status and redis.call('HSETNX', call.task_prefix .. task.task_id, note, NOW) == 1 then
+  if task.status and redis.call('HSETNX', task.key, note, NOW) == 1 then
     task.attempt = outcome.attempt
     publish('TASK_SUPERSEDED', task)
   end
@@ -27,11 +27,10 @@ end
 
 -- Record an end of an attempt. `settled` is the field that remembers it, `mine` whose it was.
 local function record(task, outcome, settled, mine)
-  local key = call.task_prefix .. task.task_id
   local status = status_after(task, outcome)
   if status == 'succeeded' then
     if task.error_class then
-      redis.call('HDEL', key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
+      redis.call('HDEL', task.key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
     end
     redis.call('SET', call.result_prefix .. task.task_id, outcome.result,
                'EX', call.result_retention_s)
@@ -39,12 +38,12 @@ local function record(task, outcome, settled, mine)
   end
   local failure = {error_class = outcome.error_class, error_message = outcome.error_message,
                    retryable = outcome.retryable and 1 or 0, worker_id = call.worker_id}
-  redis.call('HSET', key, 'duration_ms', outcome.duration_ms, settled, mine .. status,
+  redis.call('HSET', task.key, 'duration_ms', outcome.duration_ms, settled, mine .. status,
              'finished_at', NOW, 'error_class', failure.error_class,
              'error_message', failure.error_message, 'retryable', failure.retryable)
   if status == 'cancelled' then return finish(task, status) end
   if status ~= 'retrying' then return fail_for_good(task.task_id, KEYS[13], failure) end
-  redis.call('HSET', key, 'status', status, 'retry_delay_ms', outcome.delay_ms)
+  redis.call('HSET', task.key, 'status', status, 'retry_delay_ms', outcome.delay_ms)
   schedule(KEYS[11], KEYS[12], task, NOW + outcome.delay_ms)
   publish('TASK_RETRY_SCHEDULED', task, {error_class = outcome.error_class,
                                          retry_delay_ms = outcome.delay_ms})

@@ -45,9 +45,8 @@ local SIGNED = {'queue', 'task_type', 'payload', 'max_attempts', 'timeout_ms', '
 -- is no second start.
 local function hand_over(entry, is_again)
   local task = entry.task
-  redis.call('HSET', call.task_prefix .. task.task_id, 'status', 'running',
-             'holder', call.consumer, 'worker_id', call.worker_id, 'attempt', task.attempt,
-             'entry_id', entry.id, 'losses', task.losses, 'started_at', NOW)
+  redis.call('HSET', task.key, 'status', 'running',
+             'holder', call.consumer, 'worker_id', call.worker_id, 'started_at', NOW)
   if not is_again then publish('TASK_STARTED', task) end
   -- a signature is for what the entry says; what is executed is what the hash says
   local fields = entry.fields
@@ -136,7 +135,8 @@ local function redeliver(level, entry_id)
   local entry = pending_entry(level, entry_id)
   if not entry or is_settled(entry, true) then return nil end
   local task = entry.task
-  if task.status == 'running' then
+  local is_lost = task.status == 'running'
+  if is_lost then
     if task.attempt >= tonumber(task.max_attempts) then
       acknowledge(KEYS[level], entry_id)
       fail_for_good(task.task_id, KEYS[12], {
@@ -149,6 +149,7 @@ local function redeliver(level, entry_id)
   end
   if must_wait(task) then return 'blocked' end
   redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
+  if is_lost then redis.call('HSET', task.key, 'attempt', task.attempt, 'losses', task.losses) end
   hand_over(entry, false)
   return task.losses >= 2 and 'alone' or nil
 end
@@ -173,12 +174,13 @@ end
 -- An outage counts as idle time, so until one lease after the server's start no lease counts as
 -- ended: holders renew first. Its uptime is a difference of whole seconds, and so may be told up to
 -- one second too long. What was released waits anyway.
+local uptime_s
 local function server_is_young()
-  local uptime_s = string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
+  uptime_s = uptime_s or string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)')
   return (uptime_s - 1) * 1000 < call.lease_ms
 end
 
-local function take_ended(level, only_released)
+local function take_ended(level)
   local from = '-'
   while #tasks < call.room do
     local found = redis.call('XPENDING', KEYS[level], GROUP, 'IDLE', call.lease_ms, from, '+', 100)
@@ -186,7 +188,7 @@ local function take_ended(level, only_released)
     for _, pending in ipairs(found) do
       from = '(' .. pending[1]
       local is_mine = pending[2] == call.consumer and in_hand[level][pending[1]]
-      if not is_mine and (pending[2] == RELEASED or not only_released) then
+      if pending[2] == RELEASED or call.reap and not is_mine and not server_is_young() then
         local stop = redeliver(level, pending[1])
         if stop then return stop end
         if #tasks >= call.room then return nil end
@@ -210,12 +212,9 @@ local function take_new(level)
   end
 end
 
-local only_released = not call.reap or server_is_young()
 local stop
 for level = 1, 10 do
-  if not only_released or pending_of(KEYS[level], RELEASED, 1)[1] then
-    stop = take_ended(level, only_released)
-  end
+  if call.reap or pending_of(KEYS[level], RELEASED, 1)[1] then stop = take_ended(level) end
   stop = stop or take_new(level)
   if stop or #tasks >= call.room then break end
 end

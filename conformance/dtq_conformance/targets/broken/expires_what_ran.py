@@ -7,7 +7,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("settle", "  if status == 'succeeded' then\n",
-            "  local expires_at = redis.call('HGET', key, 'expires_at')\n"
+            "  local expires_at = redis.call('HGET', task.key, 'expires_at')\n"
             "  if expires_at and tonumber(expires_at) <= NOW then return finish(task, "
             "'expired') end\n"
             "  if status == 'succeeded' then\n")

@@ -13,7 +13,7 @@ SOON_S = 0.005
 
 
 def _put_in() -> None:
-    rewrite("take", "not call.reap or server_is_young()", "not call.reap")
+    rewrite("take", "not is_mine and not server_is_young()", "not is_mine")
     pause_s = Patience.pause_s
 
     def hardly(self: Patience, error: RedisError) -> float:

@@ -6,13 +6,12 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "    stop = take_ended(level, only_released)\n  end\n"
-            "  stop = stop or take_new(level)\n", "  end\n"
-            "  stop = take_new(level)\n")
+    rewrite("take", "then stop = take_ended(level) end\n  stop = stop or take_new(level)\n",
+            "then stop = nil end\n  stop = take_new(level)\n")
     rewrite("take", "local last_ids = {}\nif not stop and",
             "for level = 1, 10 do\n"
             "  if stop or #tasks >= call.room then break end\n"
-            "  stop = take_ended(level, only_released)\n"
+            "  stop = take_ended(level)\n"
             "end\n"
             "local last_ids = {}\nif not stop and")
 
