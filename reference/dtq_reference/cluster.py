@@ -1,39 +1,16 @@
-"""Find the server: the address in a URL, and in a cluster the one node that has our keys, since all
-keys of an installation are in one slot.
-
-Comes in: the URL, and the key prefix, whose hash tag names the slot. Goes out: an address, and the
-slot's master, as any node that is known tells it.
+"""Where the server is, as the settings tell it: a URL, and in a cluster the slot of the key prefix,
+since all keys of an installation are in one slot. `wire.Slot` finds the master of that.
 """
 
 from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from dtq_reference.wire import Address, Connection, Node, ScriptError
+from dtq_reference.wire import Address
 
 SLOTS = 16_384
-
-ASK_TIMEOUT_S = 1.0
-"""How long a node may take to say who has the slot, before another one is asked."""
-
-
-def is_cluster(url: str) -> bool:
-    """Whether this URL names nodes of a cluster."""
-    return urlsplit(url).scheme.endswith("+cluster")
-
-
-def plain_url(url: str) -> str:
-    """The URL of the first node alone, as redis-py reads it; any other URL stays as it is."""
-    if not is_cluster(url):
-        return url
-    parts = urlsplit(url)
-    credentials, at, places = parts.netloc.rpartition("@")
-    return parts._replace(scheme=parts.scheme.removesuffix("+cluster"),
-                          netloc=credentials + at + places.split(",")[0]).geturl()
 
 
 def slot_of(prefix: str) -> int | None:
@@ -44,51 +21,21 @@ def slot_of(prefix: str) -> int | None:
     return binascii.crc_hqx(tag.group(1).encode(), 0) % SLOTS if tag else None
 
 
-def nodes_of(url: str) -> list[Node]:
-    """The hosts and ports in a cluster's URL. Raises ValueError."""
-    places = urlsplit(url).netloc.rpartition("@")[2].split(",")
-    split = [urlsplit(f"//{place}") for place in places]
-    return [(place.hostname or "localhost", place.port or 6379) for place in split]
-
-
-class Slot:
-    """The nodes that are known, and what they say of one slot."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._nodes = self._seeds = [(host, port) for host, port in address.nodes]
-
-    def find(self) -> Node:
-        """Ask the nodes, one after the other, for the slot's master; one that did not help is asked
-        last from then on. Raises ConnectionError when none does."""
-        problem: Exception | str = "nobody has it"
-        for node in list(self._nodes):
-            asked = self._address._replace(host=node[0], port=node[1])
-            connection = Connection(asked, ASK_TIMEOUT_S)
-            try:
-                if master := self.master(node, connection.call("CLUSTER", "SLOTS")):
-                    return master
-            except (OSError, ScriptError) as error:
-                problem = error
-            finally:
-                connection.close()
-            self._nodes = [*(other for other in self._nodes if other != node), node]
-        raise ConnectionError(f"no node tells the master of slot {self._address.slot}: {problem}")
-
-    def master(self, asked: Node, reply: Any) -> Node | None:
-        """The slot's master by the reply to CLUSTER SLOTS, all nodes of which are remembered.
-
-        Each range is first slot, last slot, master, replicas; a node is its host, port and more. A
-        host that is empty is the one that was asked. None when nobody has the slot.
-        """
-        ranges = [(first, last, [((node[0] or b"").decode() or asked[0], node[1])
-                                 for node in nodes]) for first, last, *nodes in reply]
-        told = [node for _, _, nodes in ranges for node in nodes]
-        self._nodes = list(dict.fromkeys([asked, *told, *self._seeds]))
-        return next((nodes[0] for first, last, nodes in ranges
-                     if first <= self._address.slot <= last), None)
-
-
-def finder(address: Address) -> Callable[[], Node] | None:
-    """What finds the server anew for each connection; None where it stays where it is."""
-    return Slot(address).find if address.nodes else None
+def address_of(url: str, prefix: str = "") -> Address:
+    """The address in redis://USER:PASSWORD@HOST:PORT/DB, rediss:// (TLS), unix://PATH?db=DB, or
+    redis+cluster://HOST:PORT,HOST:PORT, and there the slot of the prefix. Raises ValueError."""
+    parts = urlsplit(url)
+    credentials, _, places = parts.netloc.rpartition("@")
+    username, _, password = map(unquote, credentials.partition(":"))
+    nodes = [(node.hostname or "localhost", node.port or 6379)
+             for node in (urlsplit(f"//{place}") for place in places.split(","))]
+    options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+    is_file, is_cluster = parts.scheme == "unix", parts.scheme.endswith("+cluster")
+    path = unquote(parts.path)
+    db = int(options.pop("db", "" if is_file else path.strip("/")) or 0)
+    if options or parts.fragment or (is_file and not path) or (len(nodes) > 1 and not is_cluster):
+        raise ValueError(f"what {parts.scheme} URLs do not have")
+    return Address(
+        *nodes[0], nodes=nodes if is_cluster else (), slot=slot_of(prefix) if is_cluster else None,
+        path=path if is_file else "", tls=parts.scheme.startswith("rediss"), username=username,
+        password=password, db=db)

@@ -14,11 +14,11 @@ import msgspec
 
 from dtq_reference import calls
 from dtq_reference.calls import Call, Taken
+from dtq_reference.cluster import address_of
 from dtq_reference.hands import Hands, log
 from dtq_reference.heartbeat_process import Beat, Orders, Told
 from dtq_reference.scripts import SCRIPTS
 from dtq_reference.settings import HEARTBEAT_JITTER
-from dtq_reference.transport import address_of
 
 CANCEL_REQUESTED = 2
 """What `renew.lua` says of a hold whose cancellation is asked for."""

@@ -105,12 +105,7 @@ def main() -> None:
     while len(lines) < 2:
         lines += pipes.hear(60)
     orders = Orders(*json.loads(lines[0]))
-    address, find = Address(*orders.address), None
-    if address.nodes:
-        from dtq_reference.cluster import Slot  # and what reads URLs, which no other server needs
-
-        find = Slot(address).find
-    connection = Connection(address, orders.timeout_s, find)
+    connection = Connection(Address(*orders.address), orders.timeout_s)
     while True:  # at once, since the worker takes nothing before it hears a beat
         holds, argument = json.loads(lines[-1])
         pipes.say(json.dumps(beat(connection, orders, Told(holds, a2b_base64(argument)))))

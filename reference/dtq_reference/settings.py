@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
-import redis
 
-from dtq_reference.cluster import is_cluster, nodes_of, plain_url, slot_of
+from dtq_reference.cluster import address_of
 from dtq_reference.errors import SettingsError
 
 Seconds = Annotated[float, msgspec.Meta(ge=0.001, le=31_536_000)]
@@ -96,16 +95,14 @@ def load(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _check_url(url: str, prefix: str) -> None:
-    """Let redis-py read the URL; nothing is connected."""
     try:
-        redis.ConnectionPool.from_url(plain_url(url)).make_connection()
-        nodes_of(url)
-    except (ValueError, TypeError, redis.RedisError) as error:
+        address = address_of(url, prefix)
+    except ValueError as error:
         # the reason may quote a part of the password
         raise SettingsError("DTQ_REDIS_URL is malformed. Expected redis://USER:PASSWORD@HOST:PORT/"
                             "DB or redis+cluster://HOST:PORT,HOST:PORT, with %XX for each of "
                             "/ ? # @ in a password.") from error
-    if is_cluster(url) and slot_of(prefix) is None:
+    if address.nodes and address.slot is None:
         raise SettingsError(f"DTQ_KEY_PREFIX is {prefix!r}: on a cluster it needs a hash tag, such "
                             "as {orders}:, which puts all keys into one slot.")
 

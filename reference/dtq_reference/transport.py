@@ -21,16 +21,15 @@ from typing import Any, Literal
 
 from redis import exceptions
 from redis.asyncio import Redis
-from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.maint_notifications import MaintNotificationsConfig
 
 from dtq_reference.calls import Call
-from dtq_reference.cluster import finder, is_cluster, nodes_of, plain_url, slot_of
+from dtq_reference.cluster import address_of
 from dtq_reference.errors import BrokerUnreachable, DtqError
 from dtq_reference.scripts import SCRIPTS
-from dtq_reference.wire import Address, Connection, NotSent, ScriptError
+from dtq_reference.wire import Connection, NotSent, ScriptError, Slot
 
 log = logging.getLogger("dtq.transport")
 
@@ -64,15 +63,6 @@ def fate_of(error: exceptions.RedisError) -> Fate:
         return "refused for now"
     is_unknown = isinstance(error, UNANSWERED) and not isinstance(error, WRONG_PASSWORD)
     return "unknown" if is_unknown else "refused"
-
-
-def address_of(url: str, prefix: str = "") -> Address:
-    """The server's address in a redis URL, as redis-py reads it; in a cluster the slot's too."""
-    parts: dict[str, Any] = dict(parse_url(plain_url(url)))
-    known = {name: value for name, value in parts.items() if name in Address._fields}
-    if is_cluster(url):
-        known |= {"nodes": nodes_of(url), "slot": slot_of(prefix)}
-    return Address(tls=url.startswith("rediss"), **known)
 
 
 class Patience:
@@ -115,8 +105,7 @@ class Transport:
     tells whom to ask. Threads that share it wait for each other."""
 
     def __init__(self, url: str, prefix: str = "") -> None:
-        address = address_of(url, prefix)
-        self._connection = Connection(address, SOCKET_TIMEOUT_S, finder(address))
+        self._connection = Connection(address_of(url, prefix), SOCKET_TIMEOUT_S)
         self._lock = threading.Lock()
 
     def call(self, call: Call) -> Any:
@@ -155,15 +144,18 @@ class AsyncTransport:
     types do not tell."""
 
     def __init__(self, url: str, prefix: str = "") -> None:
-        self.redis: Any = Redis.from_url(
-            plain_url(url), retry=Retry(NoBackoff(), 0), socket_timeout=SOCKET_TIMEOUT_S,
-            socket_connect_timeout=SOCKET_TIMEOUT_S, health_check_interval=0,
+        address = address_of(url, prefix)
+        self.redis: Any = Redis(
+            host=address.host, port=address.port, unix_socket_path=address.path or None,
+            ssl=address.tls, username=address.username or None, password=address.password or None,
+            db=address.db, retry=Retry(NoBackoff(), 0), socket_timeout=SOCKET_TIMEOUT_S,
+            socket_connect_timeout=SOCKET_TIMEOUT_S,
             driver_info=None,  # two commands less for each connection
             maint_notifications_config=MaintNotificationsConfig(enabled=False))
-        pool, find = self.redis.connection_pool, finder(address_of(url, prefix))
+        pool = self.redis.connection_pool
         base = pool.connection_class
         pool.connection_class = type(f"Finding{base.__name__}", (_Finding, base), {
-            "_base": base, "_find": staticmethod(find) if find else None})
+            "_base": base, "_slot": Slot(address)})
 
     async def call(self, call: Call) -> Any:
         """Send once. Raises what redis-py raises."""
@@ -206,8 +198,8 @@ class _Finding:
         await self.disconnect()
         self.made_at = time.monotonic()
         try:
-            if self._find:
-                self.host, self.port = await asyncio.to_thread(self._find)
+            if self._slot.seeds:
+                self.host, self.port = await asyncio.to_thread(self._slot.find)
             await self._base.connect(self)
         except WRONG_PASSWORD:  # which needs another one, not another try
             raise

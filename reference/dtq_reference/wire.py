@@ -6,12 +6,15 @@ asyncio do.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import hiredis
 
 Node = tuple[str, int]
+
+ASK_TIMEOUT_S = 1.0
+"""How long a node may take to say who has the slot, before another one is asked."""
 
 ANEW = ("MOVED", "READONLY", "CLUSTERDOWN", "WRONGPASS", "NOAUTH")
 """Refusals after which another server may be the one to ask, or the same one with another word."""
@@ -24,7 +27,7 @@ class Address(NamedTuple):
     host: str = "localhost"
     port: int = 6379
     nodes: Sequence[Node] = ()
-    slot: int = -1
+    slot: int | None = None
     path: str = ""
     tls: bool = False
     username: str = ""
@@ -44,16 +47,13 @@ class NotSent(OSError):
 
 
 class Connection:
-    """One connection to the server, opened when needed; after any trouble it is opened anew.
+    """One connection to the server, opened when needed; after any trouble it is opened anew, in a
+    cluster to the master that the slot has then."""
 
-    `find` tells host and port each time that it is opened, where these may change.
-    """
-
-    def __init__(self, address: Address, timeout_s: float,
-                 find: Callable[[], Node] | None = None) -> None:
+    def __init__(self, address: Address, timeout_s: float) -> None:
         self._address = address
         self._timeout_s = timeout_s
-        self._find = find or (lambda: (address.host, address.port))
+        self._slot = Slot(address)
         self._socket: Any = None
 
     def call(self, *command: Any) -> Any:
@@ -88,7 +88,7 @@ class Connection:
         self._socket = None
 
     def _open(self) -> None:
-        address, (host, port) = self._address, self._find()
+        address, (host, port) = self._address, self._slot.find()
         if address.path:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.settimeout(self._timeout_s)
@@ -116,3 +116,45 @@ class Connection:
         if isinstance(reply, ScriptError):
             raise reply
         return reply
+
+
+class Slot:
+    """The nodes of a cluster that are known, and what they say of one slot. All keys of an
+    installation are in it, so that its master is the server."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._nodes = self.seeds = [(host, port) for host, port in address.nodes]
+
+    def find(self) -> Node:
+        """Ask the nodes, one after the other, for the slot's master; one that did not help is asked
+        last from then on. Raises ConnectionError when none does. Without a cluster the server is
+        where it always is."""
+        if not self.seeds:
+            return self._address.host, self._address.port
+        problem: Exception | str = "nobody has it"
+        for node in list(self._nodes):
+            asked = self._address._replace(host=node[0], port=node[1], nodes=())
+            connection = Connection(asked, ASK_TIMEOUT_S)
+            try:
+                if master := self.master(node, connection.call("CLUSTER", "SLOTS")):
+                    return master
+            except (OSError, ScriptError) as error:
+                problem = error
+            finally:
+                connection.close()
+            self._nodes = [*(other for other in self._nodes if other != node), node]
+        raise ConnectionError(f"no node tells the master of slot {self._address.slot}: {problem}")
+
+    def master(self, asked: Node, reply: Any) -> Node | None:
+        """The slot's master by the reply to CLUSTER SLOTS, all nodes of which are remembered.
+
+        Each range is first slot, last slot, master, replicas; a node is its host, port and more. A
+        host that is empty is the one that was asked. None when nobody has the slot.
+        """
+        ranges = [(first, last, [((node[0] or b"").decode() or asked[0], node[1])
+                                 for node in nodes]) for first, last, *nodes in reply]
+        told = [node for _, _, nodes in ranges for node in nodes]
+        self._nodes = list(dict.fromkeys([asked, *told, *self.seeds]))
+        return next((nodes[0] for first, last, nodes in ranges
+                     if first <= self._address.slot <= last), None)

@@ -15,7 +15,7 @@ import pytest
 import redis
 from dtq_reference import calls
 from dtq_reference.calls import Actor, Call, Identity, Outcome, Taken, TakeReply
-from dtq_reference.cluster import plain_url
+from dtq_reference.cluster import address_of
 from dtq_reference.errors import DtqError
 from dtq_reference.keys import GROUP, LEVELS, Keys
 from dtq_reference.operations import Operations, QueueStats, Steps, T, WorkerView
@@ -45,7 +45,7 @@ class Engine:
             "visibility_timeout_s": LEASE_S, "heartbeat_interval_s": LEASE_S / 4, **settings})
         self.keys = Keys(prefix)
         self.transport = Transport(url, prefix)
-        self.redis: Any = redis.Redis.from_url(plain_url(url))  # a cluster's first node
+        self.redis = client_of(url)
         self.queue = Queue(self.settings)
         self._incarnations = 0
         self._others: list[Engine | Ear] = []
@@ -339,6 +339,12 @@ class Engine:
                          [(entry["message_id"], entry["consumer"], entry["times_delivered"])
                           for entry in pending[key]])
                 for key, its in zip(keys, groups, strict=True)]
+
+
+def client_of(url: str) -> Any:
+    """redis-py's client of a server, in a cluster of the first node."""
+    address = address_of(url)
+    return redis.Redis(host=address.host, port=address.port, db=address.db)
 
 
 class Ear:

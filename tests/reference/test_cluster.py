@@ -21,10 +21,11 @@ import pytest
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
 from dtq_reference import settings
-from dtq_reference.cluster import Slot, finder, nodes_of, plain_url, slot_of
+from dtq_reference.cluster import address_of, slot_of
 from dtq_reference.errors import SettingsError
-from dtq_reference.transport import AsyncTransport, address_of
+from dtq_reference.transport import AsyncTransport
 from dtq_reference.wire import Address, Connection, ScriptError
+from redis.connection import parse_url
 from redis.crc import key_slot
 from redis.exceptions import MovedError
 
@@ -58,19 +59,37 @@ def test_only_a_hash_tag_gives_all_keys_one_slot(prefix: str, slot: int | None) 
         assert {key_slot(f"{prefix}{name}".encode()) for name in ("a", "{b}", "}")} == {slot}
 
 
-@pytest.mark.parametrize(("url", "plain", "nodes"), [
-    ("redis+cluster://h", "redis://h", [("h", 6379)]),
-    ("redis+cluster://a:1,b:2", "redis://a:1", [("a", 1), ("b", 2)]),
-    ("rediss+cluster://u:p,%40@a:1,[::1]:2/0?x=y", "rediss://u:p,%40@a:1/0?x=y",
-     [("a", 1), ("::1", 2)])])
-def test_a_clusters_url_names_nodes_and_what_else_redis_py_reads(
-        url: str, plain: str, nodes: list[tuple[str, int]]) -> None:
-    assert (plain_url(url), nodes_of(url)) == (plain, nodes)
+@pytest.mark.parametrize(("url", "address"), [
+    ("redis://localhost", Address()), ("redis://", Address()),
+    ("redis://u%40:p%2F@h:1/2", Address(host="h", port=1, username="u@", password="p/", db=2)),
+    ("redis://h?db=3", Address(host="h", db=3)),
+    ("rediss://h:1", Address(host="h", port=1, tls=True)),
+    ("redis://[::1]:2", Address(host="::1", port=2)),
+    ("unix:///run/redis.sock?db=3", Address(path="/run/redis.sock", db=3))])
+def test_an_address_is_what_redis_py_reads_in_the_url(url: str, address: Address) -> None:
+    assert address_of(url, "{orders}:") == address
+    read = parse_url(url)
+    assert {name: address._asdict()[name] for name in read if name != "connection_class"} == {
+        name: value for name, value in read.items() if name != "connection_class"}
 
 
-def test_the_url_of_one_server_has_no_slot_and_stays_as_it_is() -> None:
-    assert finder(address_of("redis://h:1/2", "dtq:")) is None
-    assert plain_url("unix:///run/redis.sock?db=3") == "unix:///run/redis.sock?db=3"
+@pytest.mark.parametrize(("url", "address"), [
+    ("redis+cluster://h", Address(host="h", nodes=[("h", 6379)])),
+    ("redis+cluster://a:1,b:2", Address(host="a", port=1, nodes=[("a", 1), ("b", 2)])),
+    ("rediss+cluster://u:p,%40@a:1,[::1]:2/0", Address(
+        host="a", port=1, nodes=[("a", 1), ("::1", 2)], tls=True, username="u",
+        password="p,@"))])
+def test_an_address_in_a_cluster_is_its_nodes_and_the_slot_of_the_prefix(
+        url: str, address: Address) -> None:
+    assert address_of(url, "{orders}:") == address._replace(slot=key_slot(b"orders"))
+    assert address_of(url, "dtq:") == address
+
+
+@pytest.mark.parametrize("url", ["redis://a:1,b:2", "unix://", "redis://h#1", "redis://h/one",
+                                 "redis://h?db", "rediss://h?ssl_cert_reqs=none"])
+def test_what_no_connection_would_do_is_no_address(url: str) -> None:
+    with pytest.raises(ValueError):
+        address_of(url)
 
 
 @pytest.mark.parametrize(("url", "prefix", "reason"), [
@@ -81,19 +100,6 @@ def test_a_cluster_that_cannot_be_used_is_refused_at_the_start(
         url: str, prefix: str, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
         settings.load({"DTQ_REDIS_URL": url, "DTQ_KEY_PREFIX": prefix})
-
-
-def test_the_master_is_the_first_node_of_the_range_that_has_the_slot() -> None:
-    slot = Slot(Address(slot=9, nodes=[("seed", 1)]))
-    reply = [[0, 8, [b"other", 2, b"id"]], [9, 9, [b"", 3, b"id"], [None, 4, b"id"]]]
-    assert slot.master(("seed", 1), reply) == ("seed", 3)
-    assert slot.master(("other", 2), reply[:1]) is None
-
-
-def test_a_slot_that_no_node_tells_of_is_an_os_error() -> None:
-    address = Address(nodes=[("127.0.0.1", 1), ("127.0.0.1", 2)], slot=5)
-    with pytest.raises(OSError, match="no node tells the master of slot 5"):
-        Slot(address).find()
 
 
 # On a cluster -----------------------------------------------------------------------------------
@@ -231,8 +237,7 @@ def test_all_three_connections_find_the_master_from_any_node(cluster: Cluster) -
             engine.submit()
             assert engine.settle(worker, succeeded(engine.take_one(worker))) == ["succeeded"]
         assert asyncio.run(asked(AsyncTransport(url, ANY))) == 1
-        address = address_of(url, ANY)
-        connection = Connection(address, 5.0, finder(address))
+        connection = Connection(address_of(url, ANY), 5.0)
         assert connection.call("EXISTS", f"{ANY}workers") == 1
         with pytest.raises(ScriptError, match="MOVED"):
             connection.call("EXISTS", f"{elsewhere}workers")

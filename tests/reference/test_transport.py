@@ -22,11 +22,8 @@ from dtq_reference.transport import (
     NotConnected,
     Patience,
     Transport,
-    address_of,
     fate_of,
 )
-from dtq_reference.wire import Address
-from redis.crc import key_slot
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
@@ -155,23 +152,6 @@ def test_after_a_refusal_that_sends_elsewhere_the_next_connection_is_a_new_one(
 
     first, after_the_other, after_this = asyncio.run(ids())
     assert first == after_the_other != after_this
-
-
-# Where the server is ----------------------------------------------------------------------------
-
-@pytest.mark.parametrize(("url", "address"), [
-    ("redis://localhost", Address()),
-    ("redis://u%40:p%2F@h:1/2", Address(host="h", port=1, username="u@", password="p/", db=2)),
-    ("rediss://h:1", Address(host="h", port=1, tls=True)),
-    ("unix:///run/redis.sock?db=3", Address(path="/run/redis.sock", db=3))])
-def test_an_address_is_what_redis_py_reads_in_the_url(url: str, address: Address) -> None:
-    assert address_of(url) == address
-
-
-def test_an_address_in_a_cluster_is_its_nodes_and_the_slot_of_the_prefix() -> None:
-    assert address_of("rediss+cluster://:p@a:1,b:2", "{orders}:") == Address(
-        host="a", port=1, tls=True, password="p", nodes=[("a", 1), ("b", 2)],
-        slot=key_slot(b"orders"))
 
 
 # Sending again ----------------------------------------------------------------------------------
