@@ -62,12 +62,8 @@ class Api:
 
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
-        """Listen to events as long as the application serves."""
-        listening = asyncio.ensure_future(self.fanout.run())
+        """Close all connections when the application has served."""
         yield
-        while not listening.done():  # redis-py swallows a cancellation while it connects
-            listening.cancel()
-            await asyncio.wait({listening}, timeout=0.1)
         await self._queue.close()
         await self.transport.close()
 

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -114,7 +113,11 @@ def _run_worker(known: Settings, *, tasks: list[str], queue: str = "default",
 def _run_api(known: Settings, *, tasks: list[str]) -> int:
     """Serve the HTTP API in the foreground. With --tasks, types without a handler are refused."""
     from dtq_reference import handlers
-    api = _extra("dtq_reference.api")
+    try:
+        from dtq_reference import api
+    except ImportError as error:
+        raise SettingsError(f"The API needs {error.name}: pip install 'dtq-contract[api]'."
+                            ) from error
     handlers.load_modules([DEMO_TASKS, *tasks] if tasks else [])
     api.run(known, handlers.names() if tasks else None)
     return DONE
@@ -122,18 +125,8 @@ def _run_api(known: Settings, *, tasks: list[str]) -> int:
 
 def _run_demo(known: Settings) -> int:
     """Run a broker, the API and a worker; Ctrl-C ends all three."""
-    _extra("dtq_reference.api")
-    code: int = _extra("dtq_reference.demo").run(known, _show)
-    return code
-
-
-def _extra(module: str) -> Any:
-    """Import what the bare install does not need, or say what to install."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SettingsError(f"This command needs {error.name}: pip install 'dtq-contract[api]'."
-                            ) from error
+    from dtq_reference import demo
+    return demo.run(known, _show)
 
 
 def _show(value: Any) -> int:

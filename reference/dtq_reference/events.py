@@ -36,9 +36,6 @@ MAILBOX_SIZE = 1000
 SILENCE_LIMIT_S = 2.0
 """The subscription is asked for a sign of life after so long, and made anew after twice that."""
 
-PAUSE_S = 0.2
-"""Between two tries to subscribe."""
-
 TRY_AGAIN_LATER, SERVICE_RESTART = 1013, 1012
 """Codes that a WebSocket is closed with: for a client that is too slow, or while there is no
 subscription; and when the subscription broke, so that events may have been missed."""
@@ -103,29 +100,31 @@ class Fanout:
         self._redis = redis
         self._channel = channel
         self._mailboxes: set[Mailbox] = set()
-        self._wanted = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
         self._subscribed = False
 
     def join(self) -> Mailbox:
         """A mailbox that gets every event from the moment on at which it is opened."""
         mailbox = Mailbox()
         self._mailboxes.add(mailbox)
-        self._wanted.set()
         if self._subscribed:
             mailbox.opened.set()
         return mailbox
 
+    def listen(self) -> None:
+        """Begin to hand on events to those who have joined, unless that is under way."""
+        self._listening = self._listening or asyncio.ensure_future(self._listen())
+
     def leave(self, mailbox: Mailbox) -> None:
         """Forget a client."""
         self._mailboxes.discard(mailbox)
-        if not self._mailboxes:
-            self._wanted.clear()
         if mailbox.dropped:
             log.warning("a client was too slow; %d events were not sent to it", mailbox.dropped)
 
     async def serve(self, websocket: WebSocket) -> None:
         """Send a client every event until it leaves or has to go; what it says is ignored."""
         mailbox = self.join()
+        self.listen()
         try:
             await mailbox.opened.wait()
             await websocket.accept()
@@ -137,26 +136,25 @@ class Fanout:
         finally:
             self.leave(mailbox)
 
-    async def run(self) -> None:
-        """Subscribe whenever there are clients, anew when the connection is lost. The clients of a
-        lost subscription are let go: they have to look for themselves at what they may have
-        missed."""
-        while True:
-            await self._wanted.wait()
-            try:
-                async with self._redis.pubsub() as pubsub:
-                    await self._listen(pubsub)
-            except Exception as error:  # whatever it was, events must come again
+    async def _listen(self) -> None:
+        """Hand on events as long as there are clients. Those of a subscription that breaks are let
+        go, since they have to look for themselves at what they may have missed; the next one to
+        come begins anew."""
+        try:
+            async with self._redis.pubsub() as pubsub:
+                await self._hand_on(pubsub)
+                self._listening, self._subscribed = None, False
+        except Exception as error:  # whatever it was, events must come again
+            if self._mailboxes:
                 log.warning("the event stream broke: %s: %s", type(error).__name__, error)
-                for mailbox in self._mailboxes:
-                    mailbox.close(SERVICE_RESTART if self._subscribed else TRY_AGAIN_LATER)
-                self._subscribed = False
-                await asyncio.sleep(PAUSE_S)
+            for mailbox in self._mailboxes:
+                mailbox.close(SERVICE_RESTART if self._subscribed else TRY_AGAIN_LATER)
+            self._listening, self._subscribed = None, False
 
-    async def _listen(self, pubsub: Any) -> None:
+    async def _hand_on(self, pubsub: Any) -> None:
         await pubsub.subscribe(self._channel)
         asked = False
-        while self._wanted.is_set():
+        while self._mailboxes:
             message = await pubsub.get_message(timeout=SILENCE_LIMIT_S)
             if message is None and asked:
                 raise RedisError(f"no sign of life for {2 * SILENCE_LIMIT_S:g} s")
@@ -169,7 +167,6 @@ class Fanout:
                     mailbox.opened.set()
             elif message["type"] == "message":
                 self.spread(message["data"])
-        self._subscribed = False
 
     def spread(self, data: bytes) -> None:
         """Put an event into each mailbox."""

@@ -146,23 +146,22 @@ def test_a_lost_subscription_is_made_anew_and_its_clients_are_let_go(engine: Eng
     async def main() -> None:
         transport = AsyncTransport(engine.settings.redis_url)
         fanout = Fanout(transport.redis, engine.keys.events)
-        running = asyncio.ensure_future(fanout.run())
         try:
             async with asyncio.timeout(LIMIT_S):
                 old = fanout.join()
+                fanout.listen()
                 await old.opened.wait()
                 engine.redis.client_kill_filter(_type="pubsub")
                 assert await old.next() is None
                 assert old.close_code == SERVICE_RESTART
                 fanout.leave(old)
                 new = fanout.join()
+                fanout.listen()
                 await new.opened.wait()
                 engine.redis.publish(engine.keys.events, '{"type":"TASK_QUEUED"}')
                 assert await new.next() == '{"type":"TASK_QUEUED"}'
         finally:
-            while not running.done():
-                running.cancel()
-                await asyncio.wait({running}, timeout=0.1)
+            fanout.leave(new)
             await transport.close()
 
     asyncio.run(main())
