@@ -18,6 +18,7 @@ from dtq_conformance.cases import (
     http,
     idempotency,
     key_space,
+    keys,
     leases,
     metrics,
     pause,
@@ -32,5 +33,5 @@ from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
     attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery, events,
-    fields, http, idempotency, key_space, leases, metrics, pause, priority, retry_delays, security,
-    shutdown, submission, time_to_live) for case in module.CASES}
+    fields, http, idempotency, key_space, keys, leases, metrics, pause, priority, retry_delays,
+    security, shutdown, submission, time_to_live) for case in module.CASES}

@@ -17,6 +17,7 @@ from dtq_conformance.checkers import (
     fields_as_promised,
     gives_way_to_its_namesake,
     kept_through_broker_trouble,
+    keys_as_promised,
     metrics_count_right,
     no_start_after_ttl,
     nothing_invented,
@@ -66,6 +67,7 @@ CHECKERS: dict[str, Check] = {
     "metrics_count_right": metrics_count_right.check,
     "secrets_stay_secret": secrets_stay_secret.check,
     "fields_as_promised": fields_as_promised.check,
+    "keys_as_promised": keys_as_promised.check,
     "what_was_answered_survives": what_was_answered_survives.check,
 }
 """Every checker by its name."""

@@ -91,10 +91,17 @@ def _undone(answered: Operation, look: Operation) -> str | None:
 
 
 def _is_whole(history: History, ledger: Ledger, loss: losses.Loss) -> None:
-    """Snapshots show no half of a step, and what was there when the broker was back has ended."""
-    later = [record for record in history.records
-             if not isinstance(record, Snapshot) or record.asked_ns > loss.back_ns]
-    for verdict in one_way.check(History(history.header, tuple(later))):
+    """Snapshots show no half of a step that they did not show before the power failed as well, and
+    what was there when the broker was back has ended."""
+    def seen(*, later: bool) -> list[Verdict]:
+        return one_way.check(History(history.header, tuple(
+            record for record in history.records if not isinstance(record, Snapshot)
+            or (record.asked_ns > loss.back_ns) == later)))
+
+    before = {verdict.clause for verdict in seen(later=False) if verdict.status == "violated"}
+    for verdict in seen(later=True):
+        if verdict.clause in before:
+            continue
         ledger.judged("DUR-05", verdict.judged)
         for finding in verdict.findings:
             if finding.status == "violated":
