@@ -44,6 +44,8 @@ def test_a_small_run_measures_everything(small: tuple[Path, Report]) -> None:
     found = small[1]
     (ours,) = found.peers
     assert found.broken == {}
+    assert found.ratios["one_worker_vs_reference_loop"]
+    assert ours.by_command["hset"].calls_per_task >= 1
     assert ours.figures.keys() >= {
         "one_worker_per_s", "two_workers_per_s", "submit_per_s", "submit_bulk_per_s",
         "idle_p50_ms", "idle_p95_ms", "idle_p99_ms", "commands_per_task", "round_trips_per_task",

@@ -23,7 +23,7 @@ class FakeStand:
 def drained(**asked: Any) -> Drained:
     return Drained(per_s=1.0, cost_us=float(asked["submitted"]), worker_cpu_s_per_10k=0,
                    server_cpu_s_per_10k=0, commands_per_task=0, round_trips_per_task=0, rss_mb=0,
-                   rss_leader_mb=0, calls_per_task={})
+                   rss_leader_mb=0, by_command={})
 
 
 @pytest.mark.parametrize(("depth", "filled"), [(500, [700] * 3), (10_000, [10_600])])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 from dtq_conformance.lab import LabProcess
 from dtq_conformance.waiting import wait_for
 
@@ -40,6 +41,14 @@ class Mark:
     cpu_s: float
 
 
+class Command(msgspec.Struct, frozen=True):
+    """What one command of the server does for a task: so many calls, so many microseconds; of a
+    script these are with all that it calls."""
+
+    calls_per_task: float
+    us_per_task: float
+
+
 @dataclass(frozen=True)
 class Drained:
     """What happened between two marks, per task or second."""
@@ -52,7 +61,7 @@ class Drained:
     round_trips_per_task: float
     rss_mb: float
     rss_leader_mb: float
-    calls_per_task: dict[str, float]
+    by_command: dict[str, Command]
 
 
 class Watch:
@@ -120,6 +129,6 @@ def drained(begin: Mark, end: Mark, look: Counts, *, rss_mb: float,
         server_cpu_s_per_10k=spent.cpu_s / tasks * 10_000,
         commands_per_task=spent.commands / tasks, round_trips_per_task=spent.round_trips / tasks,
         rss_mb=rss_mb, rss_leader_mb=rss_leader_mb,
-        calls_per_task={name: round(calls / tasks, 4)
-                        for name, calls in sorted(spent.calls.items())
-                        if calls / tasks >= 0.001})
+        by_command={name: Command(round(calls / tasks, 4),
+                                  round(spent.us.get(name, 0) / tasks, 2))
+                    for name, calls in sorted(spent.calls.items()) if calls / tasks >= 0.001})

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from dtq_load.bench.drain import Command
 from dtq_load.bench.figures import Figure, depth_figure
 from dtq_load.bench.recovery import Recovery
 
@@ -25,7 +26,8 @@ SHALLOW, DEEP = 1_000, 1_000_000
 
 
 class PeerReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer's row. `not_run` is why there are no figures, if there are none."""
+    """A peer's row. `not_run` is why there are no figures, if there are none; `by_command` is what
+    the server did for a task while one worker drained."""
 
     name: str
     language: str
@@ -36,7 +38,7 @@ class PeerReport(msgspec.Struct, frozen=True, kw_only=True):
     not_run: str = ""
     figures: dict[str, Figure] = {}
     recovery: Recovery | None = None
-    calls_per_task: dict[str, float] = {}
+    by_command: dict[str, Command] = {}
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

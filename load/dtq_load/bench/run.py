@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from dtq_conformance.waiting import WaitedTooLong
 
 from dtq_load.bench import counting, ingest, measures, recovery, reference_loop
-from dtq_load.bench.drain import drain
+from dtq_load.bench.drain import Command, drain
 from dtq_load.bench.figures import Figure, figure
 from dtq_load.bench.measures import Values
 from dtq_load.bench.peer import NotInstalled, Peer, Size
@@ -47,7 +47,7 @@ class Row:
 
     values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     recovery: Recovery | None = None
-    calls_per_task: dict[str, float] = field(default_factory=dict)
+    by_command: dict[str, Command] = field(default_factory=dict)
 
     def add(self, found: Values) -> None:
         for name, value in found.items():
@@ -105,7 +105,7 @@ class Runner:
         def drains() -> None:
             found, one = measures.drains(stand, peer, tasks=plan.tasks)
             row.add(found)
-            row.calls_per_task = one.calls_per_task
+            row.by_command = one.by_command
 
         yield Step(peer.name, f"{words}: drains", drains)
         yield Step(peer.name, f"{words}: submissions",
@@ -163,7 +163,7 @@ def row_of(peer: Peer, version: str, missing: str, runner: Runner) -> PeerReport
         settings=peer.settings, guarantee=peer.guarantee,
         not_run=missing,
         figures=runner.figures(peer.name) if peer.name in runner.rows else {},
-        recovery=row.recovery, calls_per_task=row.calls_per_task)
+        recovery=row.recovery, by_command=row.by_command)
 
 
 def http_figures(runner: Runner) -> dict[str, Figure]:

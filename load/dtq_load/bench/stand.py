@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -32,33 +32,40 @@ class BenchError(Exception):
 @dataclass(frozen=True)
 class Counts:
     """What a server has counted since it started: commands, those inside scripts included; read
-    and write events of client connections; seconds of its processor; and each command's calls."""
+    and write events of client connections; seconds of its processor; and of each command its calls
+    and the microseconds that it took, those of a script with all that it calls."""
 
     commands: float
     reads: float
     writes: float
     cpu_s: float
     calls: Mapping[str, float]
+    us: Mapping[str, float] = field(default_factory=dict)
 
     def since(self, before: Counts) -> Counts:
         """The difference."""
         return Counts(self.commands - before.commands, self.reads - before.reads,
                       self.writes - before.writes, self.cpu_s - before.cpu_s,
-                      {name: more for name, calls in self.calls.items()
-                       if (more := calls - before.calls.get(name, 0))})
+                      _less(self.calls, before.calls), _less(self.us, before.us))
 
     def without(self, other: Counts, times: int) -> Counts:
-        """Less so many times another, its processor time excepted."""
+        """Less so many times another, its times excepted."""
         return Counts(self.commands - other.commands * times, self.reads - other.reads * times,
                       self.writes - other.writes * times, self.cpu_s,
-                      {name: rest for name, calls in self.calls.items()
-                       if (rest := calls - other.calls.get(name, 0) * times) > 0})
+                      _less(self.calls, other.calls, times), self.us)
 
     @property
     def round_trips(self) -> float:
         """At most so many: a pipeline that comes in one piece is read in one event and answered in
         one; a large one comes in several pieces, of which a read or a write event tells."""
         return min(self.reads, self.writes)
+
+
+def _less(these: Mapping[str, float], those: Mapping[str, float],
+          times: int = 1) -> dict[str, float]:
+    """By name, these less so many times those, where anything is left."""
+    return {name: rest for name, value in these.items()
+            if (rest := value - those.get(name, 0) * times) > 0}
 
 
 class Stand:
@@ -122,11 +129,13 @@ class Stand:
     def counts(self) -> Counts:
         """What the server counts now; asking is one command and one round trip."""
         info: Any = self.redis.info("stats", "cpu", "commandstats")
-        calls = {name.removeprefix("cmdstat_"): float(about["calls"])
-                 for name, about in info.items() if name.startswith("cmdstat_")}
+        by = {name.removeprefix("cmdstat_"): about for name, about in info.items()
+              if name.startswith("cmdstat_")}
         return Counts(float(info["total_commands_processed"]), float(info["total_reads_processed"]),
                       float(info["total_writes_processed"]),
-                      float(info["used_cpu_user"]) + float(info["used_cpu_sys"]), calls)
+                      float(info["used_cpu_user"]) + float(info["used_cpu_sys"]),
+                      {name: float(about["calls"]) for name, about in by.items()},
+                      {name: float(about["usec"]) for name, about in by.items()})
 
     def cost_of_a_look(self, peer: Peer, submitted: int) -> Counts:
         """What asking for `left` and nothing else costs the server. No worker may be running."""
