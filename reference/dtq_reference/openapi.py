@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -83,25 +84,13 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     status: str | None = None
 
 
-ID, NOW_MS = "0123456789abcdef0123456789abcdef", 1767225600000
-REQUEST = TaskRequest(task_type="echo_task", payload={"hello": "world"}, task_id=ID)
-TASK: dict[str, Any] = {
-    "task_id": ID, "queue": "default", "task_type": "echo_task", "payload": {"hello": "world"},
-    "metadata": {}, "priority": 5, "max_attempts": 5, "timeout_ms": 30000, "status": "succeeded",
-    "attempt": 1, "created_at": NOW_MS, "available_at": NOW_MS, "result": {"hello": "world"}}
-QUEUE = QueueStats("default", 3, 1, False, 1, 0, 2)
-WORKER = WorkerView(worker_id="worker-1a2b3c4d", incarnation="5e6f7a8b", status="busy",
-                    started_at=NOW_MS, last_heartbeat=NOW_MS + 5000, concurrency=4)
-LETTER = DeadLetter(task_id=ID, original_queue="default", task_type="echo_task", payload={},
-                    metadata={}, attempts_made=5, last_error_class="TimeoutError", retryable=True,
-                    last_error="30000 ms have passed", failed_at_ms=NOW_MS, worker_id="worker-1")
-ERROR = Error("INVALID_TASK", "priority: expected `int` <= 9.", "5e6f")
-EXAMPLES: dict[str, Any] = {type(each).__name__: each for each in (
-    REQUEST, Batch([REQUEST]), Duplicate(**TASK), Task(**TASK), QUEUE, WORKER, LETTER, ERROR)} | {
-    "Accepted": {"task_id": ID, "status": "queued"}, "Purged": {"purged": 3},
-    "Paused": {"queue": "default", "paused": True}, "Health": {"status": "ok"},
-    "Outcome": {"status": 202, "body": {"task_id": ID, "status": "queued"}}}
+EXAMPLES: dict[str, dict[str, Any]] = msgspec.json.decode(
+    Path(__file__).with_name("examples.json").read_bytes())
 """An example of each shape; these are the schemas of the document."""
+
+STRUCTS: dict[str, type] = {struct.__name__: struct for struct in (
+    TaskRequest, Batch, Task, Duplicate, QueueStats, WorkerView, DeadLetter, Error)}
+"""Shapes that say more than their examples do."""
 
 
 def operation(route: Route, *, has_key: bool) -> dict[str, Any]:
@@ -129,7 +118,7 @@ def _content(shape: str) -> dict[str, Any]:
     if name not in EXAMPLES:
         return {name: {"schema": {"type": "string"}}}
     schema: dict[str, Any] = {"$ref": f"#/components/schemas/{name}"}
-    example = msgspec.to_builtins(EXAMPLES[name])
+    example: Any = EXAMPLES[name]
     if field:
         schema = {"type": "object", "required": [field],
                   "properties": {field: {"type": "array", "items": schema}}}
@@ -149,8 +138,9 @@ def _as_json_schema(schema: Any) -> Any:
 
 def document(app: FastAPI) -> dict[str, Any]:
     """The whole document."""
-    shapes = [msgspec.defstruct(name, [(field, type(value)) for field, value in each.items()])
-              if isinstance(each, dict) else type(each) for name, each in EXAMPLES.items()]
+    shapes = [STRUCTS.get(name) or msgspec.defstruct(
+        name, [(field, type(value)) for field, value in each.items()])
+              for name, each in EXAMPLES.items()]
     _, schemas = msgspec.json.schema_components(
         shapes, ref_template="#/components/schemas/{name}")
     return FastAPI.openapi(app) | {"components": {

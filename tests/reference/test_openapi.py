@@ -46,7 +46,7 @@ def address(engine: Engine) -> Iterator[str]:
 
 def draw(engine: Engine, address: str, *, paths: str, examples: int) -> None:
     """Ask operations with drawn requests, fit and unfit ones, and compare the answers."""
-    engine.submit(task_id=openapi.ID)
+    engine.submit(task_id=openapi.EXAMPLES["Task"]["task_id"])
     for found in from_dict(DOCUMENT).include(path_regex=paths).get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
