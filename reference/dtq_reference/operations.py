@@ -261,32 +261,32 @@ class Operations:
     def queues(self) -> Steps[list[QueueStats]]:
         """All queues that were ever used and not forgotten, by name."""
         [names] = yield calls.read(("SMEMBERS", self.keys.queues))
-        found = []
-        for name in sorted(names):
-            found.append((yield from self._stats(name.decode())))
-        return found
+        return (yield from self._stats(sorted(each.decode() for each in names)))
 
     def queue_stats(self, queue: str) -> Steps[QueueStats]:
         """One queue. Refused as QUEUE_NOT_FOUND."""
         if not _is(QueueName, queue) or not (
                 yield calls.read(("SISMEMBER", self.keys.queues, queue)))[0]:
             raise DtqError("QUEUE_NOT_FOUND", f"There is no queue {queue!r}.")
-        return (yield from self._stats(queue))
+        [found] = yield from self._stats([queue])
+        return found
 
-    def _stats(self, queue: str) -> Steps[QueueStats]:
-        streams = self.keys.streams(queue)
-        counts = yield calls.read(
-            *(("XLEN", stream) for stream in streams),
-            *(("XPENDING", stream, GROUP) for stream in streams),
-            ("EXISTS", self.keys.paused(queue)), ("HGET", self.keys.schedule_depth, queue),
-            ("XLEN", self.keys.dead_letters))
-        paused, scheduled, dead = counts[20:]
+    def _stats(self, queues: Sequence[str]) -> Steps[list[QueueStats]]:
         workers = yield from self.workers()
-        return QueueStats(
-            queue=queue, depth=sum(counts[:10]) + int(scheduled or 0),
-            pending=sum(map(_held, counts[10:20])), paused=bool(paused),
-            retry_scheduled=int(scheduled or 0), dlq_depth=dead,
-            workers_active=sum(worker.status not in ("stopped", "stale") for worker in workers))
+        active = sum(worker.status not in ("stopped", "stale") for worker in workers)
+        found = []
+        for queue in queues:
+            *counts, paused, waiting, dead = yield calls.read(
+                *(("XLEN", stream) for stream in self.keys.streams(queue)),
+                *(("XPENDING", stream, GROUP) for stream in self.keys.streams(queue)),
+                ("EXISTS", self.keys.paused(queue)), ("HGET", self.keys.schedule_depth, queue),
+                ("XLEN", self.keys.dead_letters))
+            scheduled = int(waiting or 0)
+            found.append(QueueStats(
+                queue=queue, depth=sum(counts[:10]) + scheduled, paused=bool(paused),
+                pending=sum(map(_held, counts[10:])), retry_scheduled=scheduled, dlq_depth=dead,
+                workers_active=active))
+        return found
 
     def workers(self) -> Steps[list[WorkerView]]:
         """All workers that are known, by id, the silent ones among them."""

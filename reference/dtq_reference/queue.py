@@ -1,4 +1,4 @@
-"""The client: submit tasks, look at them, cancel them. Needs no worker and no server but Redis.
+"""The client: submit tasks, look at them, and the rest. Needs no worker and no server but Redis.
 
 `Queue` is synchronous; `AsyncQueue` does the same on an event loop. Each carries out whatever
 `operations` offers: `queue.do(queue.operations.pause("default", Actor("me")))`.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from dtq_reference.calls import Actor
 from dtq_reference.operations import Operations, Steps, Submitted, T
 from dtq_reference.settings import Settings
 from dtq_reference.task import Task
@@ -17,8 +16,6 @@ from dtq_reference.transport import AsyncTransport, Transport
 RESEND_LIMIT_S = 30.0
 """A call is sent again for at most this long, or the retention time if that is less: after that
 the first copy of a submission may have finished and been forgotten."""
-
-LIBRARY = Actor("library")
 
 
 class Queue(Transport):
@@ -49,10 +46,6 @@ class Queue(Transport):
     def get(self, task_id: str) -> Task | None:
         """The task as it stands, or None when it is not known (never was, or was forgotten)."""
         return self.do(self.operations.get(task_id))
-
-    def cancel(self, task_id: str, by: Actor = LIBRARY) -> str:
-        """Cancel a task: `cancelled`, or `requested` when it runs."""
-        return self.do(self.operations.cancel(task_id, by))
 
 
 class AsyncQueue(AsyncTransport):

@@ -126,7 +126,7 @@ def take_after_the_group_was_made_anew(engine: Engine) -> Call:
 def take_what_was_cancelled_meanwhile(engine: Engine) -> Call:
     task_id = engine.submit(idempotency_key="k")
     engine.lose_holder()
-    engine.queue.cancel(task_id)
+    engine.cancel(task_id)
     return engine.take_call(engine.worker())
 
 
@@ -185,7 +185,7 @@ def settle_what_was_to_be_cancelled(engine: Engine) -> Call:
     worker = engine.worker()
     for task_id in (engine.submit(idempotency_key="k"), engine.submit()):
         taken = engine.take_one(worker)
-        engine.queue.cancel(task_id)
+        engine.cancel(task_id)
     return engine.settle_call(worker, failed(taken))
 
 
@@ -220,7 +220,7 @@ def release_what_was_to_be_cancelled(engine: Engine) -> Call:
     worker = engine.worker()
     task_id = engine.submit()
     engine.take(worker)
-    engine.queue.cancel(task_id)
+    engine.cancel(task_id)
     return engine.release_call(worker)
 
 

@@ -180,7 +180,7 @@ def test_a_handler_that_is_awaited_is_cancelled_while_it_runs(
         busy_engine: Engine, until: Path) -> None:
     task_id = busy_engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
     wait_for_status(busy_engine, task_id, "running")
-    assert busy_engine.queue.cancel(task_id) == "requested"
+    assert busy_engine.cancel(task_id) == "requested"
     task = wait_for_status(busy_engine, task_id)
     assert (task.status, task.attempt, task.error_class, task.retryable) == (
         "cancelled", 1, "Cancelled", False)
@@ -191,10 +191,10 @@ def test_a_handler_in_a_thread_runs_out_and_its_success_stands(
         busy_engine: Engine, until: Path) -> None:
     task_id = busy_engine.submit(task_type="wait_in_thread", payload={"until": str(until)})
     wait_for_status(busy_engine, task_id, "running")
-    assert busy_engine.queue.cancel(task_id) == "requested"
+    assert busy_engine.cancel(task_id) == "requested"
     on_loop = busy_engine.submit(task_type="wait_on_loop", payload={"until": str(until)})
     wait_for_status(busy_engine, on_loop, "running")
-    busy_engine.queue.cancel(on_loop)
+    busy_engine.cancel(on_loop)
     assert wait_for_status(busy_engine, on_loop).status == "cancelled"  # told in the same beat
     until.touch()
     assert wait_for_status(busy_engine, task_id).status == "succeeded"
