@@ -20,8 +20,6 @@ from binascii import a2b_base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import hiredis
-
 from dtq_reference.wire import Address, Connection, ScriptError
 
 Hold = tuple[int, str, int, str]
@@ -63,7 +61,7 @@ def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
     sent = time.monotonic()
     try:
         state, held = connection.run(orders.sha, orders.source, orders.keys, told.argument)
-    except (OSError, ScriptError, hiredis.HiredisError) as error:
+    except (OSError, ScriptError) as error:
         return Beat(told.holds, sent, problem=f"{type(error).__name__}: {error}")
     return Beat(told.holds, sent, state.decode(), held)
 

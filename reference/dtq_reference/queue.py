@@ -19,7 +19,7 @@ the first copy of a submission may have finished and been forgotten."""
 
 
 class Queue(Transport):
-    """A connection to one installation. Not for use by several threads at once.
+    """A connection to one installation. Threads that share it wait for each other.
 
     An operation that gets no answer is sent again, which changes nothing more; after 30 seconds
     `BrokerUnreachable` is raised: then nobody knows whether it was done.

@@ -108,11 +108,14 @@ class Connection:
 
     def _ask(self, *command: Any) -> Any:
         self._socket.sendall(hiredis.pack_command(command))
-        while (reply := self._reader.gets()) is False:
-            data = self._socket.recv(65_536)
-            if not data:
-                raise ConnectionError("the server closed the connection")
-            self._reader.feed(data)
+        try:
+            while (reply := self._reader.gets()) is False:
+                data = self._socket.recv(65_536)
+                if not data:
+                    raise ConnectionError("the server closed the connection")
+                self._reader.feed(data)
+        except hiredis.HiredisError as error:
+            raise ConnectionError(f"what answers is no Redis: {error}") from error
         if isinstance(reply, ScriptError):
             raise reply
         return reply

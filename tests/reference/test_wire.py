@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+import threading
 
 import pytest
 from dtq_reference.cluster import address_of
@@ -27,6 +29,22 @@ def test_what_cannot_be_reached_was_sent_nothing_and_is_named(
         address: Address, named: str) -> None:
     with pytest.raises(NotSent, match=named):
         Connection(address, 1.0).call("PING")
+
+
+def test_what_is_no_redis_is_trouble_with_the_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = Connection(Address(port=server.getsockname()[1]), 5.0)
+
+        def answer() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(ConnectionError, match="no Redis"):
+            connection.call("PING")
+        answering.join()
 
 
 def test_a_server_that_does_not_know_a_script_gets_its_source(engine: Engine) -> None:
