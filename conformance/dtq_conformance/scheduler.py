@@ -11,9 +11,10 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -44,13 +45,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended. `verdict` is None when there is none; `problem` then says why."""
+    """How a job ended, after how long. `verdict` is None when there is none; `problem` then says
+    why."""
 
     name: str
     exit_code: int
     folder: Path | None = None
     verdict: RunVerdict | None = None
     problem: str = ""
+    took_s: float = field(default=0.0, compare=False)
 
     @property
     def status(self) -> Status:
@@ -150,6 +153,7 @@ class Running:
 
 
 def _run_job(job: Job, running: Running) -> Ended:
+    began_s = time.monotonic()
     process = running.start(job.argv)
     limit_s = job.limit_s or TRIAL_LIMIT_S
     watchdog = threading.Timer(limit_s, process.terminate)
@@ -165,7 +169,7 @@ def _run_job(job: Job, running: Running) -> Ended:
         folder = Path(told[-1])
         with contextlib.suppress(OSError, msgspec.MsgspecError):
             verdict = msgspec.json.decode((folder / "verdict.json").read_bytes(), type=RunVerdict)
-            return Ended(job.name, code, folder, verdict)
+            return Ended(job.name, code, folder, verdict, took_s=time.monotonic() - began_s)
     if code == exits.INTERRUPTED:
         return Ended(job.name, exits.HARNESS,
                      problem=f"ended after {limit_s:g} s, or interrupted")
