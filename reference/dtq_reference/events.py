@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from itertools import count
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -55,12 +53,10 @@ class Mailbox:
         self.close_code: int | None = None
         self.opened = asyncio.Event()
         self._changed = asyncio.Event()
-        self._numbers = count()
-        self._ends: deque[tuple[int, str]] = deque()
-        self._others: deque[tuple[int, str]] = deque()
+        self._events: deque[tuple[str, bool]] = deque()
 
     def __len__(self) -> int:
-        return len(self._ends) + len(self._others)
+        return len(self._events)
 
     def put(self, text: str, *, is_terminal: bool) -> None:
         """Add an event. In a full mailbox it is dropped; a terminal one drives out the oldest that
@@ -69,11 +65,12 @@ class Mailbox:
             self.dropped += 1
             if not is_terminal:
                 return
-            if not self._others:
+            oldest = next((at for at, (_, ends) in enumerate(self._events) if not ends), None)
+            if oldest is None:
                 self.close(TRY_AGAIN_LATER)
                 return
-            self._others.popleft()
-        (self._ends if is_terminal else self._others).append((next(self._numbers), text))
+            del self._events[oldest]
+        self._events.append((text, is_terminal))
         self._changed.set()
 
     def close(self, code: int) -> None:
@@ -84,12 +81,10 @@ class Mailbox:
 
     async def next(self) -> str | None:
         """The next event for the client, or None when it has to go."""
-        while self.close_code is None and not len(self):
+        while self.close_code is None and not self._events:
             self._changed.clear()
             await self._changed.wait()
-        if self.close_code is not None:
-            return None
-        return min(filter(None, (self._ends, self._others)), key=itemgetter(0)).popleft()[1]
+        return self._events.popleft()[0] if self.close_code is None else None
 
 
 class Fanout:
