@@ -235,7 +235,7 @@ def server_for(app: FastAPI, settings: Settings) -> tuple[uvicorn.Server, socket
     headers. Raises `SettingsError` when the address cannot be listened on."""
     config = uvicorn.Config(app, host=settings.api_host, port=settings.api_port, log_config=None,
                             log_level=logging.WARNING, access_log=False, server_header=False,
-                            ws_max_size=4096, ws_per_message_deflate=False,
+                            proxy_headers=False, ws_max_size=4096, ws_per_message_deflate=False,
                             timeout_graceful_shutdown=round(ANSWER_LIMIT_S))
     try:
         listening = config.bind_socket()

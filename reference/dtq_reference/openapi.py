@@ -10,8 +10,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI
@@ -30,7 +32,8 @@ COME_BACK = (429, 503)
 """Whoever is answered so is told in Retry-After when to ask again."""
 
 
-class Route(NamedTuple):
+@dataclass(frozen=True)
+class Route:
     """A row of the contract's table: what is asked, what answers it, in which shape for each good
     status (`tasks: Task` is an object with a list of such), and how it is refused."""
 
@@ -44,7 +47,7 @@ class Route(NamedTuple):
     headers: tuple[str, ...] = ()
     prefix: str = "/api/v1"
 
-    @property
+    @cached_property
     def needs_key(self) -> bool:
         """Whether it is destructive: who asks is written down, and needs the key if there is one.
         """

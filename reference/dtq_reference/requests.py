@@ -117,14 +117,16 @@ def parameters(request: Request, form: type[msgspec.Struct]) -> dict[str, Any]:
 
 def with_key(fields: Any, header: str | None) -> Any:
     """A submission with the key that its header names, UTF-8 as in the body. The header beats the
-    field. What is no key in either, bytes that are not UTF-8 among it, is left to be refused."""
+    field, which is left where it is unfit, to be refused. Raises `DtqError` INVALID_TASK."""
     if header is None or not isinstance(fields, dict):
         return fields
     try:
         msgspec.convert(fields.get("idempotency_key"), IdempotencyKey | None)
+        return fields | {"idempotency_key": header.encode("latin-1").decode()}
     except msgspec.ValidationError:
         return fields
-    return fields | {"idempotency_key": header.encode("latin-1").decode(errors="surrogateescape")}
+    except UnicodeDecodeError as error:
+        raise DtqError("INVALID_TASK", "The header Idempotency-Key is not UTF-8.") from error
 
 
 def queue_of(fields: Any) -> str:

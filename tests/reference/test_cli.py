@@ -353,3 +353,11 @@ def test_the_command_is_installed_and_ends_quietly_when_its_reader_has_seen_enou
     assert process.stderr is not None
     assert process.stderr.read() == b""
     assert process.wait(20) == DONE
+
+
+def test_neither_the_command_nor_a_worker_loads_what_only_the_api_needs() -> None:
+    code = ("import sys; from dtq_reference import cli, demo, demo_tasks, worker; "
+            "print([name for name in ('fastapi', 'uvicorn', 'pydantic', 'prometheus_client', "
+            "'websockets') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
