@@ -7,6 +7,7 @@ Each operation refuses with `DtqError`, and has then changed nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from sys import maxsize
 from typing import Any, TypeVar
 
@@ -166,29 +167,26 @@ class Operations:
         return [value and value.decode() for value in values]
 
     def _step(self, call: Callable[..., Call], task_id: str, by: Actor, *,
-              only_of: str | None = None, **more: Any) -> Steps[tuple[str, str]]:
-        """Take a step with one task: the script's verdict, and what it says about it."""
+              only_of: str | None = None, **more: Any) -> Steps[str]:
+        """Take a step with one task; returns the script's verdict. Refused as `REFUSALS` say."""
         queue, priority = yield from self._known(task_id, "queue", "priority")
         if queue is None or priority is None or only_of not in (None, queue):
-            return "unknown", ""
+            raise _refusal("unknown", task_id)
         stream = self.keys.stream(queue, int(priority))
         verdict, about = yield call(self.keys, self.settings, by, task_id, stream, **more)
-        return verdict.decode(), about.decode()
+        if verdict.decode() in REFUSALS:
+            raise _refusal(verdict.decode(), task_id, about.decode())
+        return str(verdict.decode())
 
     def cancel(self, task_id: str, by: Actor) -> Steps[str]:
         """Cancel a task: `cancelled` when it waited; `requested` when it runs, and then it ends
         as soon as its handler listens or fails. Refused as TASK_NOT_FOUND or TASK_TERMINAL."""
-        verdict, about = yield from self._step(calls.cancel, task_id, by)
-        if verdict in REFUSALS:
-            raise _refusal(verdict, task_id, about)
-        return verdict
+        return self._step(calls.cancel, task_id, by)
 
-    def requeue(self, task_id: str, by: Actor) -> Steps[None]:
+    def requeue(self, task_id: str, by: Actor) -> Steps[str]:
         """Give a dead-lettered task a new life. Refused as TASK_NOT_FOUND, NOT_REQUEUEABLE or
         IDEMPOTENCY_IN_PROGRESS."""
-        verdict, about = yield from self._step(calls.requeue, task_id, by)
-        if verdict in REFUSALS:
-            raise _refusal(verdict, task_id, about)
+        return self._step(calls.requeue, task_id, by)
 
     def discard(self, task_id: str, by: Actor) -> Steps[None]:
         """Throw the dead letter of a task away; its record stays for the retention time. Refused
@@ -197,7 +195,7 @@ class Operations:
                 yield calls.discard(self.keys, self.settings, by, task_id=task_id)):
             return
         [status] = yield from self._known(task_id, "status")
-        raise _refusal("refused" if status else "unknown", task_id, status or "")
+        raise _refusal("refused", task_id, status) if status else _refusal("unknown", task_id)
 
     def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
         """The newest dead letters, newest first."""
@@ -243,9 +241,10 @@ class Operations:
             waiting += yield from self._entries(stream, lambda entry: entry.get("task_id", ""))
         cancelled = 0
         for task_id in waiting:
-            verdict, _ = yield from self._step(calls.cancel, task_id, by, only_of=queue,
-                                               action="purge", only_waiting=True)
-            cancelled += verdict == "cancelled"
+            with suppress(DtqError):  # it is another queue's, or has ended meanwhile
+                verdict = yield from self._step(calls.cancel, task_id, by, only_of=queue,
+                                                action="purge", only_waiting=True)
+                cancelled += verdict == "cancelled"
         yield calls.forget_queue(self.keys, self.settings, queue)
         return cancelled
 
@@ -315,7 +314,7 @@ def _submitted(request: TaskRequest, verdict: str, task_id: str,
     return Submitted(task_id, status, duplicate=verdict == "duplicate")
 
 
-def _refusal(verdict: str, of: str, about: str) -> DtqError:
+def _refusal(verdict: str, of: str, about: str = "") -> DtqError:
     code, sentence, detail = REFUSALS[verdict]
     return DtqError(code, sentence.format(of=of, about=about), **{detail: about} if detail else {})
 
