@@ -88,8 +88,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Judge the broken engines and print the kill matrix; exit 0 if it is as declared."""
     asked, journal, done = _asked(arguments)
-    if arguments.write_shown and not asked.whole:
-        raise InputError("--write-shown records what a whole selftest found: say --all too.")
     scenarios, not_run = _scenarios()
     trials = [*CASES, *scenarios]
     courses = {name: course_of(name, trials, asked) for name in asked.engines}
@@ -103,9 +101,9 @@ def execute(arguments: argparse.Namespace) -> int:
         _print_json(engines, failures, not_run, asked)
     else:
         _print_matrix(engines, failures, not_run, asked)
-    if arguments.write_shown:
-        shown.write({engine.name: shown_of(engine) for engine in engines
-                     if engine.name in DEFECTS and not failures_of(engine)})
+    if arguments.write_shown and asked.whole:
+        shown.write({engine.name: shown_of(engine) for engine in engines if engine.name in DEFECTS
+                     and set(DEFECTS[engine.name].caught_by) <= set(engine.convictions)})
     if not_run and exits.in_ci():
         return exits.INPUT
     return exits.VIOLATED if failures else exits.CONFORMS
@@ -117,6 +115,8 @@ def _asked(arguments: argparse.Namespace) -> tuple[Asked, Journal, list[Ended]]:
         journal = Journal(arguments.resume)
         asked, done = journal.read()
     else:
+        if arguments.write_shown and not arguments.all:
+            raise InputError("--write-shown records what a whole selftest found: say --all too.")
         known = dict.fromkeys([REFERENCE, *DEFECTS])
         engines = known_names("engine", arguments.engines, known) or list(known)
         asked = Asked(engines=engines, whole=arguments.all, sample=arguments.sample,

@@ -227,7 +227,7 @@ def test_a_whole_selftest_records_the_trials_that_convicted_the_quickest_first(
     assert selftest.shown_of(engine_of(NAME, [slow, quick])) == {"nothing_lost": ["b", "a"]}
 
 
-def test_an_engine_that_is_not_as_declared_is_not_recorded(
+def test_an_engine_that_its_checker_did_not_convict_is_not_recorded(
         convicting: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[Any] = []
     monkeypatch.setattr(shown, "write", written.append)

@@ -14,5 +14,6 @@ DEFECT = Defect(
     "never_renews",
     "Never renews a lease, so that a long handler loses its task.",
     caught_by=("duplicates_justified",),
-    also=("dead_letters_complete", "drained_on_stop", "one_holder_at_a_time", "one_terminal_state"),
+    also=("attempts_accounted_for", "dead_letters_complete", "drained_on_stop",
+          "kept_through_broker_trouble", "one_holder_at_a_time", "one_terminal_state"),
     put_in=_put_in)
