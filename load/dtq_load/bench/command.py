@@ -32,6 +32,8 @@ from dtq_load.bench.results import OURS, Report
 from dtq_load.bench.run import Plan, Runner, http_figures, installed, row_of, search
 from dtq_load.bench.stand import BenchError, Stand
 
+WIDTH = 200
+"""Columns where there is no terminal to ask: six peers beside each other."""
 FULL_DEPTHS, QUICK_DEPTHS = "1000,10000,100000,1000000", "1000,10000"
 
 
@@ -189,7 +191,7 @@ def _write(report: Report, folder: Path, arguments: argparse.Namespace) -> None:
     if arguments.markdown:
         sys.stdout.write(table.markdown(report))
         return
-    console = terminal.console()
+    console = terminal.console(width=WIDTH)
     table.show(report, console)
     console.print(_draw(saved), highlight=False, soft_wrap=True)
     console.print(f"Files: {folder}", highlight=False, soft_wrap=True)

@@ -8,18 +8,19 @@ number of those that had not at the end of a declared limit.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dtq_conformance.lab import LabProcess
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 from dtq_load.bench.peer import Peer
 from dtq_load.bench.stand import BenchError, Stand, end, now_s, require_alive
 
 HOLD_MS = 1_000
-FILLS = 6
-"""Tasks are so many times what one worker has slots: it is full even if the other takes more in
-hand than it has slots."""
+FILLS = 3
+"""Tasks are so many times what one worker has slots, since the other may be handed some as well."""
 
 READY_LIMIT_S = 60.0
 
@@ -61,24 +62,23 @@ def recover(stand: Stand, peer: Peer, *, limit_s: float) -> Recovery:
     stand.clear()
     slots = peer.size.processes * peer.size.slots
     witness = stand.lab.witness
-    survivor = stand.start(peer, peer.size)
-    workers = [survivor]
+    workers = [survivor := stand.start(peer, peer.size)]
     try:
         stand.ask(peer, "hold", "1", "0")
-        _await(lambda: any(line.event == "end" for line in read(witness)),
+        _await(lambda: any(line.event == "end" for line in read(witness)), survivor,
                f"{peer.name}'s first worker to work")
+        survivor.stop()  # it is ready, and takes nothing while the other fills its hands
         witness.write_bytes(b"")
-        victim = stand.start(peer, peer.size)
-        workers.append(victim)
+        workers.append(victim := stand.start(peer, peer.size))
         stand.ask(peer, "hold", str(FILLS * slots), str(HOLD_MS))
         pids = set(victim.pids())
 
         def is_full() -> bool:
-            require_alive(workers)
             pids.update(victim.pids())
             return len(in_hand(read(witness), pids)) >= slots
 
-        _await(is_full, f"{peer.name}'s second worker to have its hands full")
+        _await(is_full, victim, f"{peer.name}'s second worker to have its hands full")
+        survivor.resume()
         victim.kill()
         killed_s = now_s()
         victim.wait(10)
@@ -99,9 +99,12 @@ def _until_all_ran(witness: Path, held: set[int], killed_s: float, limit_s: floa
     return Recovery(len(held), len(missing()), None, limit_s)
 
 
-def _await(condition: object, reason: str) -> None:
-    assert callable(condition)
+def _await(condition: Callable[[], bool], worker: LabProcess, reason: str) -> None:
+    def is_true() -> bool:
+        require_alive([worker])
+        return condition()
+
     try:
-        wait_for(condition, reason=reason, limit_s=READY_LIMIT_S, every_s=0.01)
+        wait_for(is_true, reason=reason, limit_s=READY_LIMIT_S, every_s=0.01)
     except WaitedTooLong as error:
-        raise BenchError(f"{error}.") from error
+        raise BenchError(f"{error}; see {worker.log}.") from error
