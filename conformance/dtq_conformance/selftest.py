@@ -12,7 +12,6 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from dtq_conformance.run import add_run_arguments, known_names, seeds
 from dtq_conformance.scheduler import Ended, Job, side_by_side
 from dtq_conformance.targets.broken import DEFECTS
 from dtq_conformance.targets.reference import REFERENCE as REFERENCE_KIND
+from dtq_conformance.trial import begin
 
 REFERENCE = "reference"
 SMOKE = "everything_runs_once"
@@ -121,7 +121,7 @@ def _asked(arguments: argparse.Namespace) -> tuple[Asked, Journal, list[Ended]]:
         engines = known_names("engine", arguments.engines, known) or list(known)
         asked = Asked(engines=engines, whole=arguments.all, sample=arguments.sample,
                       seed=arguments.seed, broker=arguments.broker)
-        journal, done = Journal(arguments.out / time.strftime("selftest-%Y%m%d-%H%M%S")), []
+        journal, done = Journal(begin("selftest", arguments.out).folder), []
         journal.begin(asked)
     print(f"seed {asked.seed}; if it is interrupted, it goes on with: dtq-conformance selftest "
           f"--resume {journal.folder}", file=sys.stderr)
