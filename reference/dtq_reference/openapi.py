@@ -104,7 +104,8 @@ def operation(route: Route, *, has_key: bool) -> dict[str, Any]:
         said["requestBody"] = {"required": True, "content": _content(route.body)}
     if has_key and route.needs_key:
         said["security"] = [{"ApiKey": []}]
-    return {"methods": [route.method], "name": route.does.__name__, "openapi_extra": said,
+    name = route.does.__name__
+    return {"methods": [route.method], "name": name, "operation_id": name, "openapi_extra": said,
             "status_code": next(iter(route.answers)), "description": inspect.getdoc(route.does)}
 
 
