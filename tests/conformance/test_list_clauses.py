@@ -26,6 +26,8 @@ JUDGED_BY = {
     "CLAIM-03": ("test_claims.py",
                  "test_claimed_clauses_that_no_trial_tests_are_counted_with_their_reasons"),
     "CLAIM-04": ("test_target.py", "test_what_is_no_target_is_told_all_that_is_missing_at_once"),
+    "CLAIM-05": ("test_checker.py",
+                 "test_a_violated_should_is_a_warning_and_leaves_the_verdict_as_it_is"),
     "CLAIM-06": ("test_checker.py",
                  "test_a_fault_that_left_no_mark_makes_the_verdict_unknown_but_acquits_of_nothing"),
     "CLAIM-07": ("test_operation.py", "test_only_a_refusal_proves_that_nothing_happened"),

@@ -15,6 +15,7 @@ from dtq_conformance.cases import (
     delivery,
     events,
     fields,
+    handlers,
     http,
     idempotency,
     key_space,
@@ -28,10 +29,12 @@ from dtq_conformance.cases import (
     shutdown,
     submission,
     time_to_live,
+    workers,
 )
 from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
-    attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery, events,
-    fields, http, idempotency, key_space, keys, leases, metrics, pause, priority, retry_delays,
-    security, shutdown, submission, time_to_live) for case in module.CASES}
+    attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery,
+    events, fields, handlers, http, idempotency, key_space, keys, leases, metrics, pause,
+    priority, retry_delays, security, shutdown, submission, time_to_live, workers)
+    for case in module.CASES}

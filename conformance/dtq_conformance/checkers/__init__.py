@@ -16,6 +16,7 @@ from dtq_conformance.checkers import (
     duplicates_justified,
     fields_as_promised,
     gives_way_to_its_namesake,
+    handlers_as_promised,
     kept_through_broker_trouble,
     keys_as_promised,
     metrics_count_right,
@@ -35,6 +36,7 @@ from dtq_conformance.checkers import (
     settings_checked_at_the_start,
     strict_priority,
     what_was_answered_survives,
+    workers_as_promised,
 )
 
 CHECKERS: dict[str, Check] = {
@@ -68,6 +70,8 @@ CHECKERS: dict[str, Check] = {
     "secrets_stay_secret": secrets_stay_secret.check,
     "fields_as_promised": fields_as_promised.check,
     "keys_as_promised": keys_as_promised.check,
+    "workers_as_promised": workers_as_promised.check,
+    "handlers_as_promised": handlers_as_promised.check,
     "what_was_answered_survives": what_was_answered_survives.check,
 }
 """Every checker by its name."""

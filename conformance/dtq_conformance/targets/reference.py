@@ -28,7 +28,7 @@ CLAIMED = frozenset({"delivery", "submission", "status", "retry", "schedule", "p
                      "workers", "broker-trouble", "http", "cli", "configuration",
                      "security", "events", "backpressure", "metrics",
                      "durability:worker-loss", "durability:restart", "durability:power-loss",
-                     "durability:failover"})
+                     "durability:failover", "handlers"})
 """What the reference wants to be judged by, of all that can be claimed."""
 
 
