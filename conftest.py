@@ -6,10 +6,11 @@ error when CI=true, where nothing may be missing.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
 from hypothesis import settings
@@ -45,6 +46,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The engine's own tests run on one broker, which can be another one than the embedded."""
     parser.addoption("--engine-broker", default="embedded", metavar="BROKER",
                      help="the broker of tests/reference: embedded, path, docker:IMAGE, redis://…")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without collecting garbage: thousands of tests come and none goes, and later nobody
+    needs to look at them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+        gc.set_threshold(20_000, 50, 100)  # trees of syntax and histories are large, and no cycles
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -48,16 +48,32 @@ sys.exit(int(sys.argv[1]) if sys.argv[1].isdecimal() else 0)
 """A program that tells how it was started, and does what it is told."""
 
 
-@pytest.fixture
-def nursery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nursery]:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Modules that can be run, on the path of whatever is started."""
+    tmp_path = tmp_path_factory.mktemp("programs")
     (tmp_path / "story").mkdir()
     (tmp_path / "story" / "__main__.py").write_text(f"COMMANDS = {{}}\nif __name__ == '__main__':"
                                                     f"{indent(STORY, '    ')}")
     (tmp_path / "sleeps.py").write_text("import time; time.sleep(600)")
     (tmp_path / "asks.py").write_text("from dtq_conformance.nursery import ours; "
                                       "print(ours() is not None)")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(
-        filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(
+            filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
+        yield
+
+
+@pytest.fixture(scope="module")
+def nursery(programs: None) -> Iterator[Nursery]:
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def of_its_own(programs: None) -> Iterator[Nursery]:
+    """A nursery that comes to its end in the test."""
     nursery = Nursery()
     yield nursery
     nursery.close()
@@ -114,7 +130,8 @@ def test_requests_longer_than_a_buffer_arrive(nursery: Nursery) -> None:
     assert json.loads(ended(nursery.start(["story", "0", *words]))[0])["argv"][1:] == words
 
 
-def test_when_the_nursery_is_gone_nothing_more_is_started(nursery: Nursery) -> None:
+def test_when_the_nursery_is_gone_nothing_more_is_started(of_its_own: Nursery) -> None:
+    nursery = of_its_own
     running = nursery.start(["story", "wait"])
     psutil.Process(nursery.pid).kill()
     wait_for(lambda: psutil.Process(nursery.pid).status() == psutil.STATUS_ZOMBIE,
@@ -126,7 +143,8 @@ def test_when_the_nursery_is_gone_nothing_more_is_started(nursery: Nursery) -> N
         ended(running)
 
 
-def test_it_ends_with_whoever_started_it(nursery: Nursery) -> None:
+def test_it_ends_with_whoever_started_it(of_its_own: Nursery) -> None:
+    nursery = of_its_own
     process = psutil.Process(nursery.pid)
     nursery.close()
     assert not process.is_running()

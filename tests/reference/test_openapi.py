@@ -70,6 +70,7 @@ def ask(operation: APIOperation[Any, Any, Any, Any], mode: GenerationMode, addre
     answers_as_documented()
 
 
+@pytest.mark.slow
 def test_a_few_drawn_requests_are_answered_as_documented(engine: Engine, address: str) -> None:
     draw(engine, address, paths="/tasks$|/dlq", examples=3)
 

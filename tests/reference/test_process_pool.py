@@ -76,6 +76,7 @@ def test_a_child_executes_one_attempt_after_the_other_and_is_told_of_each() -> N
     with_pool(use)
 
 
+@pytest.mark.slow
 def test_attempts_at_the_same_time_have_a_child_each(tmp_path: Path) -> None:
     async def use(pool: ProcessPool) -> None:
         until = tmp_path / "until"
@@ -86,6 +87,7 @@ def test_attempts_at_the_same_time_have_a_child_each(tmp_path: Path) -> None:
     with_pool(use)
 
 
+@pytest.mark.slow
 def test_a_failure_is_what_it_would_be_in_the_worker() -> None:
     async def use(pool: ProcessPool) -> None:
         for kind, expected in (("retryable", ("RetryableError", True)),
@@ -101,6 +103,7 @@ def test_a_failure_is_what_it_would_be_in_the_worker() -> None:
 
 
 # WORK-11
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [{"sleep": 60_000}, {"busy": 60_000}], ids=str)
 def test_a_handler_past_its_limit_is_killed_and_replaced(step: dict[str, Any]) -> None:
     async def use(pool: ProcessPool) -> None:
@@ -113,6 +116,7 @@ def test_a_handler_past_its_limit_is_killed_and_replaced(step: dict[str, Any]) -
 
 
 # WORK-12
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "code"), [({"exit": 3}, 3), ({"kill": True}, -9)], ids=str)
 def test_a_child_that_dies_fails_its_own_attempt_and_no_other(
         step: dict[str, Any], code: int, tmp_path: Path) -> None:
@@ -127,6 +131,7 @@ def test_a_child_that_dies_fails_its_own_attempt_and_no_other(
     with_pool(use)
 
 
+@pytest.mark.slow
 def test_an_idle_child_that_died_costs_no_attempt() -> None:
     async def use(pool: ProcessPool) -> None:
         first = (await probe(pool))["pid"]
@@ -157,6 +162,7 @@ def test_without_room_for_a_process_the_attempt_may_be_tried_again(
     with_pool(use)
 
 
+@pytest.mark.slow
 def test_a_child_that_cannot_load_the_modules_is_a_lost_one(
         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "modules", ["no_such_module"])

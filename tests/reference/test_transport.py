@@ -24,6 +24,8 @@ from dtq_reference.transport import (
     Transport,
     fate_of,
 )
+from redis import Redis
+from redis.backoff import NoBackoff
 from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
@@ -32,6 +34,7 @@ from redis.exceptions import (
     ResponseError,
     TimeoutError,
 )
+from redis.retry import Retry
 
 from tests.reference.engine import Engine
 from tests.reference.relay import Relay, relay_to
@@ -86,8 +89,9 @@ def relay(engine: Engine) -> Iterator[Relay]:
 
 def error_of(engine: Engine, reply: str) -> RedisError:
     """What redis-py makes of this reply, given by the server itself."""
-    with pytest.raises(RedisError) as raised:
-        engine.redis.execute_command("DEBUG", "ERROR", reply)
+    with closing(Redis.from_url(engine.settings.redis_url, retry=Retry(NoBackoff(), 0))) as client, \
+            pytest.raises(RedisError) as raised:
+        client.execute_command("DEBUG", "ERROR", reply)
     return raised.value
 
 
