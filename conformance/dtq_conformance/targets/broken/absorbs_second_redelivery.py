@@ -6,12 +6,12 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "  if task.status == 'running' then\n    if task.attempt >= ",
+    rewrite("take", "  if is_lost then\n    if task.attempt >= ",
             "  if tonumber(entry.fields.attempt) < task.attempt then\n"
             "    acknowledge(KEYS[level], entry_id)\n"
             "    return nil\n"
             "  end\n"
-            "  if task.status == 'running' then\n    if task.attempt >= ")
+            "  if is_lost then\n    if task.attempt >= ")
 
 
 DEFECT = Defect(

@@ -7,8 +7,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     for script in ("settle", "cancel", "promote"):
-        rewrite(script, "redis.call('EXPIRE', key, call.retention_s) end\n  if task.idem",
-                "redis.call('EXPIRE', key, 2 * call.retention_s) end\n  if task.idem")
+        rewrite(script, "redis.call('EXPIRE', task.key, call.retention_s) end\n  if task.idem",
+                "redis.call('EXPIRE', task.key, 2 * call.retention_s) end\n  if task.idem")
 
 
 DEFECT = Defect(

@@ -6,9 +6,9 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "  if status ~= 'dead_lettered' then redis.call('EXPIRE', key, "
+    rewrite("settle", "  if status ~= 'dead_lettered' then redis.call('EXPIRE', task.key, "
             "call.retention_s) end",
-            "  redis.call('EXPIRE', key, call.retention_s)")
+            "  redis.call('EXPIRE', task.key, call.retention_s)")
 
 
 DEFECT = Defect(
