@@ -89,7 +89,8 @@ def relay(engine: Engine) -> Iterator[Relay]:
 
 def error_of(engine: Engine, reply: str) -> RedisError:
     """What redis-py makes of this reply, given by the server itself."""
-    with closing(Redis.from_url(engine.settings.redis_url, retry=Retry(NoBackoff(), 0))) as client, \
+    once = Retry(NoBackoff(), 0)
+    with closing(Redis.from_url(engine.settings.redis_url, retry=once)) as client, \
             pytest.raises(RedisError) as raised:
         client.execute_command("DEBUG", "ERROR", reply)
     return raised.value
