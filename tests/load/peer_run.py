@@ -33,6 +33,7 @@ def works(stand: Stand, peer: Peer) -> None:
     with stand.working(peer, peer.size):
         wait_for(lambda: peer.left(stand.redis, TASKS) == 0, reason="the drain", limit_s=LIMIT_S)
         assert peer.kept(stand.redis) == TASKS
+    with stand.working(peer, peer.size, purpose="latency"):
         assert len(stand.ask(peer, "latency", "2", purpose="latency")["ms"]) == 2
 
 
