@@ -5,6 +5,7 @@ These hold CLAIM-01 and CLAIM-03: what is not claimed, and what has no test, is 
 
 from __future__ import annotations
 
+import pytest
 from dtq_conformance.cases import CASES
 from dtq_conformance.claims import not_claimed, untested
 from dtq_conformance.clauses import load_clauses
@@ -31,6 +32,7 @@ def test_claimed_clauses_that_no_trial_tests_are_counted_with_their_reasons() ->
     assert untested(frozenset()) == {}
 
 
+@pytest.mark.slow
 def test_what_binds_the_judge_is_no_targets_burden() -> None:
     assert {clause.claim for name, clause in load_clauses().items()
             if name in untested(frozenset(CLAIMS))} <= set(CLAIMS)
