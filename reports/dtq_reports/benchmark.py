@@ -84,7 +84,7 @@ def draw(benchmark: dict[str, Any]) -> Figure:
                 fontsize=11.5, fontweight="bold", color=INK)
     machine = benchmark["machine"]
     figure.text(0.01, 0.1 / height_in, words + "\n\n"
-                f"Medians of {benchmark['rounds']} rounds, whiskers their range; better is where "
+                f"Medians over {benchmark['rounds']} round(s), whiskers the range; better is where "
                 f"the arrow points. {benchmark['broker']}, persistence "
                 f"{benchmark['persistence']}; {machine['cpus']} × {machine['cpu']}.",
                 ha="left", va="bottom", fontsize=8, color=INK)

@@ -84,7 +84,7 @@ def http_rows(report: Report) -> Iterator[list[str]]:
 def facts(report: Report) -> list[str]:
     """How and where it was measured, a sentence each."""
     machine, loop = report.machine, report.reference_loop_per_s
-    said = [f"{report.rounds} rounds in turn, {report.tasks:,} tasks each; medians, and in "
+    said = [f"Rounds in turn: {report.rounds}, of {report.tasks:,} tasks each; medians, and in "
             "parentheses the range.",
             f"Broker: {report.broker}, persistence {report.persistence}; one server for all.",
             f"Machine: {machine.cpus} × {machine.cpu}, {machine.memory_gb:g} GB, {machine.system}, "
