@@ -62,7 +62,6 @@ def frame(app: ASGIApp) -> ASGIApp:
 
 async def refuse(request: Request, error: Exception) -> Response:
     """Whatever was raised, as an answer. What is not the client's doing is logged."""
-    headers = None
     match error:
         case DtqError():
             refusal = error
@@ -70,7 +69,6 @@ async def refuse(request: Request, error: Exception) -> Response:
             phrase = HTTPStatus(error.status_code).phrase
             refusal = DtqError(phrase.upper().replace(" ", "_"),
                                f"{phrase}: {request.method} {request.url.path}.")
-            headers = error.headers
         case _:
             refusal = DtqError("INTERNAL_ERROR", "The request failed; the log says why.")
     status, body = answer_to(refusal, request)
@@ -78,7 +76,7 @@ async def refuse(request: Request, error: Exception) -> Response:
         fault = None if error is refusal else error
         log.log(logging.ERROR if fault else logging.WARNING, "request %s, %s %s: %s",
                 request.state.id, request.method, request.url.path, refusal, exc_info=fault)
-    return answer(body, status, headers)
+    return answer(body, status, getattr(error, "headers", None))
 
 
 HANDLERS: dict[int | type[Exception], Any] = {HTTPException: refuse}
