@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -174,6 +175,21 @@ def execute(started: list[str], use: Callable[[Bed], Awaitable[Any]], **settings
         finally:
             started.append("the end")
     return asyncio.run(run())
+
+
+# DLV-24
+def test_an_attempt_whose_lease_has_run_out_before_its_turn_is_not_started(
+        started: list[str]) -> None:
+    async def use(bed: Bed) -> dict[Any, Hold]:
+        late = Hold(taken("sleeps"), time.monotonic())
+        bed.hands.holds[late.taken.hold] = late
+        bed.executor.start(late)
+        assert late.execution is not None
+        await late.execution
+        return bed.hands.holds
+
+    assert execute(started, use) == {}
+    assert started == ["the end"]
 
 
 def cancelled(started: list[str], task: Taken) -> Outcome:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from dtq_conformance.broker import free_port
-from dtq_reference.errors import DtqError
+from dtq_reference.errors import BrokerUnreachable, DtqError
 from dtq_reference.queue import AsyncQueue, Queue
 from dtq_reference.settings import Settings
 
@@ -99,3 +99,27 @@ def test_the_asynchronous_client_does_the_same_operations(engine: Engine) -> Non
 
     task_id, status = asyncio.run(submit_and_look())
     assert status == engine.status(task_id) == "queued"
+
+
+# IDEM-11
+@pytest.mark.parametrize(("retention_s", "limit_s"), [(20, 20), (30, 30), (604_800, 30)])
+def test_a_submission_is_sent_again_for_half_a_minute_or_for_as_long_as_tasks_are_kept(
+        monkeypatch: pytest.MonkeyPatch, retention_s: int, limit_s: float) -> None:
+    limits: list[float] = []
+
+    def unanswered(_: object, call: object, *, limit_s: float) -> None:
+        limits.append(limit_s)
+        raise BrokerUnreachable("no answer came")
+
+    async def unanswered_on_a_loop(_: object, call: object, *, limit_s: float) -> None:
+        unanswered(_, call, limit_s=limit_s)
+
+    monkeypatch.setattr(Queue, "call_again", unanswered)
+    monkeypatch.setattr(AsyncQueue, "call_again", unanswered_on_a_loop)
+    settings = Settings(task_retention_s=retention_s)
+    with pytest.raises(BrokerUnreachable):
+        Queue(settings).submit(task_type="echo_task")
+    queue = AsyncQueue(settings)
+    with pytest.raises(BrokerUnreachable):
+        asyncio.run(queue.do(queue.operations.submit(task_type="echo_task")))
+    assert limits == [limit_s, limit_s]

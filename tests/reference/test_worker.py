@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 import signal
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,43 @@ def test_a_handler_in_a_thread_runs_out_and_its_success_stands(
     assert wait_for_status(busy_engine, on_loop).status == "cancelled"  # told in the same beat
     until.touch()
     assert wait_for_status(busy_engine, task_id).status == "succeeded"
+
+
+# WORK-09
+def test_a_handler_that_waits_keeps_no_other_slot_from_working(
+        busy_engine: Engine, until: Path) -> None:
+    waiting = [busy_engine.submit(task_type=name, payload={"until": str(until)})
+               for name in ("wait_in_thread", "wait_on_loop")]
+    for task_id in waiting:
+        wait_for_status(busy_engine, task_id, "running")
+    for name in ("describe_context", "describe_context_in_thread"):
+        assert wait_for_status(busy_engine, busy_engine.submit(task_type=name)).status == \
+            "succeeded"
+    assert {busy_engine.queue.get(task_id).status for task_id in waiting} == {"running"}
+    until.touch()
+
+
+# SCHED-05
+@pytest.mark.parametrize("off_s", [-3600, 3600])
+def test_a_worker_whose_clock_is_off_by_an_hour_changes_nothing(
+        lab: Lab, engine: Engine, off_s: int) -> None:
+    """Nothing of what is due, lives for a time or is retried is early, late or expired."""
+    off = (f"import time; told = time.time; time.time = lambda: told() + {off_s}; "
+           "from dtq_reference.cli import main; main(['worker', 'run'])")
+    process = lab.start(f"off-{off_s}", [sys.executable, "-c", off], role="worker", environment={
+        "DTQ_REDIS_URL": engine.settings.redis_url, "DTQ_KEY_PREFIX": engine.keys.prefix,
+        "DTQ_RETRY_BASE_DELAY": "0.3"})
+    wait_for(lambda: says(process, "is ready"), reason="the worker", limit_s=LIMIT_S)
+    due = engine.submit(task_type="echo_task", delay_ms=500)
+    mortal = engine.submit(task_type="echo_task", metadata={"ttl_seconds": 600})
+    tried = engine.submit(task_type="flaky_task", payload={"failures": 1})
+    for task_id in (due, mortal, tried):
+        task = wait_for_status(engine, task_id)
+        assert task.status == "succeeded"
+        assert task.available_at <= task.started_at < task.available_at + 60_000
+        assert task.started_at <= task.finished_at < task.created_at + 60_000
+    process.terminate()
+    process.wait(LIMIT_S)
 
 
 # WORK-11

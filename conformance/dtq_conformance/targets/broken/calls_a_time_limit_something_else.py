@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dtq_reference import executor, handlers
+from dtq_reference import errors, executor
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
-    class LimitReached(handlers.RetryableError):
+    class LimitReached(errors.RetryableError):
         """What it calls a TimeoutError."""
 
     executor.TimeoutError = LimitReached  # type: ignore[attr-defined]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from dtq_reference import operations
+from dtq_reference import operations, task
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
-    read = operations.task_from
+    read = task.task_from
 
     def read_as_ever(fields: dict[str, str], result: bytes | None) -> Any:
         return msgspec.structs.replace(read(fields, result), result_expired=False)
 
-    operations.task_from = read_as_ever
+    vars(operations)["task_from"] = read_as_ever
 
 
 DEFECT = Defect(
