@@ -10,7 +10,7 @@
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
 --              queue, alone, created_at, idempotency_key, signature of the entry} each
 --   blocked   1 when a task that must run alone waits for this process to be empty-handed
---   last_ids  the ids up to which the group has read, when nothing more was to be had; else {}
+--   last_ids  ids after which new entries stand, when nothing more was to be had; else {}
 
 local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status')
 if not worker[1] then return {'absent', {}, 0, {}} end
@@ -18,9 +18,7 @@ if worker[1] ~= call.incarnation then return {'other', {}, 0, {}} end
 if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}} end
 
 local tasks = {}
-local busy = #call.in_hand > 0
-local in_hand = {}
-for level = 1, 10 do in_hand[level] = {} end
+local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
 for _, hold in ipairs(call.in_hand) do
   local level, entry_id, attempt, task_id = unpack(hold)
   if tonumber(redis.call('HGET', call.task_prefix .. task_id, 'attempt')) == attempt then
@@ -104,7 +102,7 @@ end
 
 -- A task that lost two holders runs alone: it waits until this process has nothing in hand.
 local function must_wait(task)
-  return task.losses >= 2 and (busy or #tasks > 0)
+  return task.losses >= 2 and #call.in_hand + #tasks > 0
 end
 
 -- The entry of an id that is pending; a pending id whose entry is gone is forgotten.
@@ -114,9 +112,16 @@ local function pending_entry(level, entry_id)
   redis.call('XACK', KEYS[level], GROUP, entry_id)
 end
 
+-- The other levels have no entry, neither new nor pending, and are passed by.
+local filled = {}
+local function has_entries(level) return redis.call('XLEN', KEYS[level]) > 0 end
+for level = 1, 10 do
+  if has_entries(level) then filled[#filled + 1] = level end
+end
+
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
 local alone = false
-for level = 1, 10 do
+for _, level in ipairs(filled) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
     local entry = not in_hand[level][pending[1]] and pending_entry(level, pending[1])
@@ -213,18 +218,20 @@ local function take_new(level)
 end
 
 local stop
-for level = 1, 10 do
+for _, level in ipairs(filled) do
   if call.reap or pending_of(KEYS[level], RELEASED, 1)[1] then stop = take_ended(level) end
   stop = stop or take_new(level)
   if stop or #tasks >= call.room then break end
 end
 
+local function groups_of(level) return redis.call('XINFO', 'GROUPS', KEYS[level]) end
 local last_ids = {}
 if not stop and #tasks < call.room then
-  for level = 1, 10 do
-    for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[level])) do
+  for level = 1, 10 do last_ids[level] = '0-0' end  -- where there is no entry, any will be new
+  for _, level in ipairs(filled) do
+    for _, group in ipairs(has_entries(level) and groups_of(level) or {}) do
       local about = fields_of(group)
-      if about['name'] == GROUP then last_ids[level] = about['last-delivered-id'] end
+      if about.name == GROUP then last_ids[level] = about['last-delivered-id'] end
     end
   end
 end

@@ -6,12 +6,12 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "  if is_lost then\n    if task.attempt >= ",
+    rewrite("take", "  local is_lost = task.status == 'running'\n",
             "  if tonumber(entry.fields.attempt) < task.attempt then\n"
             "    acknowledge(KEYS[level], entry_id)\n"
             "    return nil\n"
             "  end\n"
-            "  if is_lost then\n    if task.attempt >= ")
+            "  local is_lost = task.status == 'running'\n")
 
 
 DEFECT = Defect(

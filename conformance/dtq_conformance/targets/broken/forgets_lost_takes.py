@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "local alone = false\nfor level = 1, 10 do\n",
-            "local alone = false\nfor level = 1, 0 do\n")
+    rewrite("take", "local alone = false\nfor _, level in ipairs(filled) do\n",
+            "local alone = false\nfor _, level in ipairs({}) do\n")
 
 
 DEFECT = Defect(

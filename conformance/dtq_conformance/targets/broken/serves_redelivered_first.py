@@ -6,10 +6,10 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "local stop\nfor level = 1, 10 do\n",
+    rewrite("take", "local stop\nfor _, level in ipairs(filled) do\n",
             "local stop\n"
             "for level = 1, call.reap and 10 or 0 do stop = stop or take_ended(level) end\n"
-            "for level = 1, 10 do\n"
+            "for _, level in ipairs(filled) do\n"
             "  if stop or #tasks >= call.room then break end\n")
 
 
