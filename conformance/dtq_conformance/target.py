@@ -272,6 +272,9 @@ def problems_of(kind: object) -> list[str]:
     recovery_ms = getattr(kind, "recovery_ms", 1)
     if not isinstance(recovery_ms, int) or recovery_ms < 1:
         problems.append(f"its recovery_ms is {recovery_ms!r}, not a number from 1")
+    preload: object = getattr(kind, "preload", ())
+    if isinstance(preload, str) or not isinstance(preload, Sequence):
+        problems.append(f"its preload is {preload!r}, not a list of modules")
     if not callable(getattr(kind, "open", callable)):
         problems.append("its open cannot be called")
     return problems
@@ -292,8 +295,6 @@ def faults_in(view: object, *, task_id: str) -> list[str]:
     faults = []
     if view.task_id != task_id:
         faults.append(f"asked for task {task_id}, answered for {view.task_id}")
-    if view.status not in STATUSES:
-        faults.append(f"status {view.status!r} is none of {', '.join(STATUSES)}")
     if view.attempt is not None and (not isinstance(view.attempt, int) or view.attempt < 1):
         faults.append(f"attempt is {view.attempt!r}, not a number from 1")
     if view.max_attempts is not None and (

@@ -34,6 +34,10 @@ def runs(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(done.stdout)["runs"]}
 
 
+WORKERS = frozenset({"worker", "dtq_reference.heartbeat_process"})
+"""Words in command lines by which a worker is seen; one that was forked by its heartbeat."""
+
+
 @dataclass
 class Scheduler:
     """`python -m MODULE run …`, running; its labs' folders are in `folder`."""
@@ -47,7 +51,7 @@ class Scheduler:
         def appears() -> bool:
             assert self.process.poll() is None, self.process.communicate()
             self.below = psutil.Process(self.process.pid).children(recursive=True)
-            return any("worker" in _words(each) for each in self.below)
+            return any(WORKERS & set(_words(each)) for each in self.below)
 
         wait_for(appears, reason="a worker", limit_s=LIMIT_S, every_s=0.02)
         assert list(self.folder.glob("dtq-lab-*"))

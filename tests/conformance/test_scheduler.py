@@ -97,12 +97,16 @@ def test_a_process_ends_in_good_order_when_its_parent_is_gone() -> None:
 
 
 @pytest.mark.slow
-def test_however_the_scheduler_is_ended_no_process_and_no_folder_is_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trials", [["delays_are_spread"], ["delays_are_spread",
+                                                            "each_retry_waits_longer"]],
+                         ids=["workers started", "workers forked"])
+def test_however_the_scheduler_is_ended_no_process_and_no_folder_is_left(
+        tmp_path: Path, trials: list[str]) -> None:
     ways: dict[str, tuple[signal.Signals, str, int]] = {
         "deaf": (signal.SIGINT, "INT", 130), "terminated": (signal.SIGTERM, "", 130),
         "killed": (signal.SIGKILL, "", -9)}
     schedulers = {way: scheduled.begin(tmp_path / way, "dtq_conformance",
-                                       "delays_are_spread", ignoring=ignoring)
+                                       *trials, ignoring=ignoring)
                   for way, (_, ignoring, _) in ways.items()}
     for started in schedulers.values():
         started.await_workers()

@@ -15,9 +15,11 @@ from dtq_conformance.target import (
     faults_in,
     lacks_of,
     load_target,
+    preloaded_for,
 )
 from dtq_conformance.targets import TARGETS
 from dtq_conformance.targets.broken import DEFECTS
+from dtq_conformance.targets.reference import REFERENCE
 
 from tests.conformance.miniature import view
 
@@ -40,6 +42,7 @@ class Listing(Kind):
     claims = "delivery"
     open = None
     recovery_ms = 0
+    preload = "own"
 LISTING = Listing()
 '''
 
@@ -95,12 +98,17 @@ def test_what_cannot_be_loaded_is_named_with_the_reason(own: str, name: str) -> 
     ("HALF", ["it has no open", "it claims 'magic'", "it claims 'wonders'", ", ".join(CLAIMS),
               "its recovery_ms is 'soon'"]),
     ("LISTING", ["its claims are 'delivery', not a set", "its recovery_ms is 0",
-                 "its open cannot be called"])])
+                 "its preload is 'own', not a list of modules", "its open cannot be called"])])
 def test_what_is_no_target_is_told_all_that_is_missing_at_once(
         own: str, attribute: str, problems: list[str]) -> None:
     told = refused(f"{own}:{attribute}")
     assert told.startswith(f"'{own}:{attribute}' is not a target: ")
     assert [problem for problem in problems if problem not in told] == []
+
+
+def test_only_what_a_target_names_is_imported_for_it(own: str) -> None:
+    assert preloaded_for(load_target(f"{own}:KIND")) == ()
+    assert preloaded_for(REFERENCE) == REFERENCE.preload != ()
 
 
 @pytest.mark.parametrize("answer", [
