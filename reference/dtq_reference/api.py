@@ -28,7 +28,7 @@ from dtq_reference.calls import Actor
 from dtq_reference.errors import BrokerUnreachable, DtqError, SettingsError
 from dtq_reference.events import EVENT_TYPES, Fanout
 from dtq_reference.offered import Filter, Newest, Offered, accepted
-from dtq_reference.openapi import Route
+from dtq_reference.openapi import BATCH_LIMIT, Route
 from dtq_reference.operations import Again, Steps, Submitted, T
 from dtq_reference.queue import AsyncQueue
 from dtq_reference.requests import answer
@@ -43,8 +43,6 @@ ANSWER_LIMIT_S = 5.0
 
 AT_ONCE = 64
 """Requests that ask Redis at the same time; fewer than the connections that redis-py allows."""
-
-BATCH_LIMIT = 1000
 
 ESCAPED = 6
 """JSON may spell one byte as six, and is measured when it is read."""
@@ -190,7 +188,7 @@ ROUTES = (
           "INVALID_TASK UNKNOWN_TASK_TYPE PAYLOAD_TOO_LARGE IDEMPOTENCY_IN_PROGRESS QUEUE_FULL",
           body="TaskRequest", headers=("Idempotency-Key",)),
     Route("POST", "/tasks/batch", Api.submit_batch, {200: "outcomes: Outcome"},
-          "INVALID_TASK PAYLOAD_TOO_LARGE", body="tasks: TaskRequest"),
+          "INVALID_TASK PAYLOAD_TOO_LARGE", body="Batch"),
     Route("GET", "/tasks", Offered.tasks, {200: "tasks: Task"}, query=Filter),
     Route("GET", "/tasks/{task_id}", Offered.task, {200: "Task"}, "TASK_NOT_FOUND"),
     Route("POST", "/tasks/{task_id}/cancel", Offered.cancel_task, {202: "Accepted"},

@@ -11,6 +11,7 @@ import inspect
 import logging
 import os
 import sys
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -46,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
     except (BrokerUnreachable, DtqError, RedisError) as error:
         if any(isinstance(each, (BrokerUnreachable, *UNANSWERED))
                for each in (error, error.__cause__)):
-            return _complain(f"Redis cannot be reached: {error} Is DTQ_REDIS_URL right?",
+            again = " To send it again without making it a second task, add --task-id " \
+                f"{given['task_id']}." if "task_type" in given else ""
+            return _complain(f"Redis cannot be reached: {error} Is DTQ_REDIS_URL right?{again}",
                              UNREACHABLE)
         said = error.code if isinstance(error, DtqError) else "Redis refused"
         return _complain(f"{said}: {error}", REFUSED)
@@ -65,6 +68,11 @@ def _json(text: str) -> Any:
         return msgspec.json.decode(text.encode())
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise SettingsError(f"The payload is not JSON: {error}.") from error
+
+
+def task_id(text: str) -> str:
+    """The id as it was given, or a new one."""
+    return text or uuid.uuid4().hex
 
 
 def limit(text: str) -> int:
@@ -171,7 +179,8 @@ PROCESSES: Commands = {
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "task_type": {"help": "the handler's name, for example echo_task"},
     "payload": {"nargs": "?", "default": {}, "type": _json, "help": "a JSON object (default {})"},
-    "--task-id": {"help": "32 lower-case hex digits, to be able to send again"},
+    "--task-id": {"type": task_id, "default": "",
+                  "help": "32 lower-case hex digits, to be able to send again"},
     "--idempotency-key": {"help": "one unfinished task has it at a time"},
     "--priority": {"type": int, "help": "0 to 9, 9 first (default 5)"},
     "--max-attempts": {"type": int, "help": "default 5; 1 means at most once"},

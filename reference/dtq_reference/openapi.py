@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI
@@ -21,6 +21,8 @@ from fastapi import FastAPI
 from dtq_reference.errors import HTTP_STATUS
 from dtq_reference.operations import QueueStats, WorkerView
 from dtq_reference.task import DeadLetter, Task, TaskRequest
+
+BATCH_LIMIT = 1000
 
 STATUS = HTTP_STATUS | {"INVALID_REQUEST": 400, "NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405,
                         "INTERNAL_ERROR": 500, "NOT_READY": 503}
@@ -68,6 +70,12 @@ class Duplicate(Task, frozen=True, kw_only=True):
     duplicate: bool = True
 
 
+class Batch(msgspec.Struct, frozen=True):
+    """Submissions, each accepted or refused by itself."""
+
+    tasks: Annotated[list[TaskRequest], msgspec.Meta(min_length=1, max_length=BATCH_LIMIT)]
+
+
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """A refusal: a code for machines, a sentence for people, and what to look for in the log.
     `task_id` or `status` name the task or the status that stands in the way."""
@@ -84,7 +92,7 @@ EXAMPLES: dict[str, dict[str, Any]] = msgspec.json.decode(
 """An example of each shape; these are the schemas of the document."""
 
 STRUCTS: dict[str, type] = {struct.__name__: struct for struct in (
-    TaskRequest, Task, Duplicate, QueueStats, WorkerView, DeadLetter, Error)}
+    TaskRequest, Batch, Task, Duplicate, QueueStats, WorkerView, DeadLetter, Error)}
 """Shapes that say more than their examples do."""
 
 
@@ -93,8 +101,11 @@ def operation(route: Route, *, has_key: bool) -> dict[str, Any]:
     answers = {status: (shape, shape) for status, shape in route.answers.items()} | {
         status: (" or ".join(codes), "Error") for status, codes in route.refusals.items()}
     said: dict[str, Any] = {
-        "responses": {str(status): {"description": description, "content": _content(shape)}
-                      for status, (description, shape) in answers.items()},
+        "responses": {
+            str(status): {"description": description, "content": _content(shape), "headers": {
+                name: {"schema": {"type": "string"}}
+                for name in ("X-Request-ID", "Retry-After")[:2 if status in COME_BACK else 1]}}
+            for status, (description, shape) in answers.items()},
         "parameters": [
             *(_parameter("path", name, str) for name in re.findall(r"{(\w+)}", route.path)),
             *(_parameter("query", field.name, field.type)

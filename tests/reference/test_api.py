@@ -13,7 +13,7 @@ import httpx
 import pytest
 from dtq_conformance.lab import Lab, LabProcess
 from dtq_conformance.waiting import wait_for
-from dtq_reference import api
+from dtq_reference import openapi
 from dtq_reference.calls import Call
 from dtq_reference.transport import AsyncTransport
 from websockets.exceptions import ConnectionClosed
@@ -157,7 +157,7 @@ def test_a_batch_has_an_outcome_for_each_submission(engine: Engine, client: Clie
 
 def test_what_is_no_batch_is_refused_whole(client: Client) -> None:
     bodies: list[Any] = [[], {}, {"tasks": []}, {"tasks": {}}, "tasks", None,
-                         {"tasks": [1] * (api.BATCH_LIMIT + 1)},
+                         {"tasks": [1] * (openapi.BATCH_LIMIT + 1)},
                          {"tasks": [{"task_type": "echo_task"}], "more": 1}]
     for body in bodies:
         assert is_refusal(client.post("/tasks/batch", body), 400, "INVALID_TASK")

@@ -323,6 +323,7 @@ def test_a_redis_that_cannot_be_reached_is_said(
         held.close()
     assert (code, out) == (UNREACHABLE, None)
     assert "DTQ_REDIS_URL" in err
+    assert ("add --task-id" in err) == (arguments[0] == "submit")
     assert is_a_sentence(err)
 
 
