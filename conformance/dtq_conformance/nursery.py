@@ -18,6 +18,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import json
 import os
 import runpy
 import select
@@ -123,7 +124,9 @@ class Asker:
         given = [*descriptors[:3], theirs, *descriptors[3:]]
         with self._lock:  # one request at a time, or the descriptors of two are mixed up
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `Child` says so
-                socket.send_fds(self._channel, [msgspec.json.encode(asked) + b"\n"], given)
+                # Python's own JSON: an environment may hold what is no UTF-8
+                words = json.dumps(msgspec.to_builtins(asked))
+                socket.send_fds(self._channel, [words.encode() + b"\n"], given)
             os.close(theirs)
             return Child(status)
 
@@ -243,7 +246,7 @@ def _hear(channel: socket.socket) -> tuple[Asked, list[int]] | None:
     line, given, _, _ = socket.recv_fds(channel, 65_536, 5)
     while line and not line.endswith(b"\n"):
         line += channel.recv(65_536) or b"\n"
-    return (msgspec.json.decode(line, type=Asked), list(given)) if line.strip() else None
+    return (msgspec.convert(json.loads(line), Asked), list(given)) if line.strip() else None
 
 
 def _tell_of_ends(living: dict[int, int]) -> None:

@@ -174,13 +174,14 @@ def told_by(tmp_path: Path) -> Any:
 
 def test_a_process_of_a_lab_has_a_session_an_environment_and_nothing_that_was_open(
         asked: Callable[..., tuple[int, Started]], nursery: Nursery, tmp_path: Path) -> None:
-    pid, started = asked("story", "7", GREETING="seen")
+    pid, started = asked("story", "7", GREETING="seen \udce9")
     assert isinstance(started, Child)
     assert (started.wait(), started.pid) == (7, pid)
     told = told_by(tmp_path)
     assert (told["pid"], told["group"], told["session"], told["parent"]) == (
         pid, pid, pid, nursery.pid)
-    assert (told["greeting"], told["threads"], told["path"]) == ("seen", 1, str(Path.cwd()))
+    assert (told["greeting"], told["threads"], told["path"]) == (
+        "seen \udce9", 1, str(Path.cwd()))
     assert [number for number in told["open"] if number > 3] == []  # 3 is what lists them
 
 

@@ -40,8 +40,9 @@ class ReferenceKind:
     program: Sequence[str]
     claims: frozenset[str] = CLAIMED
     recovery_ms: int = 6_000
-    preload: Sequence[str] = ("dtq_reference.cli", "dtq_reference.worker", "dtq_reference.api",
-                              "dtq_reference.demo_tasks", "dtq_reference.process_pool")
+    preload: Sequence[str] = ("dtq_reference.cli", "dtq_reference.worker",
+                              "dtq_reference.demo_tasks", "dtq_reference.process_pool",
+                              "dtq_reference.api")
 
     def open(self, site: Site) -> ReferenceTarget:
         """Make it ready to be worked at this site."""
