@@ -11,7 +11,6 @@ import importlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -32,8 +31,7 @@ RETRYABLE = (RetryableError, TimeoutError, exceptions.ConnectionError, exception
 """Errors after which another attempt may succeed; every other exception is permanent."""
 
 
-@dataclass(frozen=True)
-class TaskContext:
+class TaskContext(msgspec.Struct, frozen=True, gc=False):
     """What a handler is told about the attempt that it executes.
 
     `deadline` is on the clock of `time.monotonic()`; at that moment the attempt is settled as a
