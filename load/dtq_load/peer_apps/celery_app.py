@@ -17,7 +17,6 @@ app = Celery("bench", broker=URL, backend=f"{URL.rpartition('/')[0]}/1")
 app.conf.update(
     result_expires=RETENTION_S,
     task_acks_late=True,
-    worker_prefetch_multiplier=64,
     worker_disable_rate_limits=True,
 )
 
