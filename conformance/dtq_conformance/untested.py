@@ -8,8 +8,6 @@ untested: neither held nor violated nor unknown, since nothing was learned about
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "An answer with another status ends the run as the target's fault; no verdict is made of it.":
-        ("STATE-04",),
     "Snapshots of the key space do not look for this yet.":
         ("STOP-07",),
     "No trial stops an engine within this step yet; DLV-12 watches what would follow.":
@@ -19,9 +17,9 @@ REASONS: dict[str, tuple[str, ...]] = {
     "No trial runs two installations side by side, or a cluster, yet.":
         ("KEY-09", "KEY-10"),
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
-        ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-32", "DLV-34", "DLV-39"),
+        ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-34", "DLV-39"),
     "The cases of attempts do not bring about this outcome yet.":
-        ("RETRY-07", "RETRY-09", "RETRY-10", "RETRY-11"),
+        ("RETRY-07", "RETRY-09", "RETRY-10"),
     "No trial shifts a worker's clock yet: how that is done depends on its language.":
         ("SCHED-05",),
     "The cases of idempotency do not bring this about yet.":
@@ -33,12 +31,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("WORK-15", "WORK-16", "WORK-17", "WORK-20", "WORK-21", "WORK-22", "WORK-23"),
     "The checker of priority compares levels, not the order within one, yet.":
         ("PRIO-03",),
-    "The scenarios of shutdown do not time the next take yet.":
-        ("STOP-08",),
     "The cases of pauses, cancellation and dead letters do not look at this yet.":
         ("PAUSE-04", "CANCEL-03", "CANCEL-04", "CANCEL-07", "DLQ-12", "DLV-36"),
-    "The cases of the time to live do not look at this yet.":
-        ("TTL-04", "TTL-06"),
     "No trial fills the dead letters to their limit yet.":
         ("DLQ-09",),
     "It needs a module with a handler in the target's own language.":

@@ -126,7 +126,7 @@ def test_a_task_that_is_not_known_has_an_empty_answer(bench: Bench) -> None:
 def test_an_answer_that_is_none_ends_the_trial_and_names_all_its_faults(
         bench: Bench, target: Miniature) -> None:
     target.tasks["t"] = view("u", "sleeping", attempt=0)
-    with pytest.raises(TargetFault, match=r"look at t: .*answered for u; .*'sleeping'.*; .*is 0"):
+    with pytest.raises(TargetFault, match=r"look at t: .*answered for u; .*is 0"):
         bench.look("t")
 
 

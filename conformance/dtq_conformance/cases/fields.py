@@ -152,7 +152,7 @@ CASES = (
           settings={"DTQ_MAX_PAYLOAD_BYTES": str(PAYLOAD_BYTES)}),
     Trial("conformance", "a_task_shows_its_life",
           "Tasks are looked at while they wait, between two attempts, and when they are over.",
-          ("TASK-11", "TASK-12", "TASK-13", "TASK-14", "SCHED-06", "DLV-01"),
+          ("TASK-11", "TASK-12", "TASK-13", "TASK-14", "STATE-04", "SCHED-06", "DLV-01"),
           _a_task_shows_its_life, needs=("http", "status", "retry", "schedule"),
           base_delay_ms=RETRY_MS, max_delay_ms=RETRY_MS),
     Trial("conformance", "dead_letters_go_by_their_task",

@@ -217,6 +217,23 @@ def _an_empty_queue_is_purged(bench: Bench) -> None:
              holds={"named": False, "streams": 0}))
 
 
+def _a_retry_keeps_its_place(bench: Bench) -> None:
+    """The queue is paused while the retry waits, so that nobody takes it from where it is put."""
+    bench.start_worker(1)
+    task_id = bench.submit({"fail": "retryable", "until_attempt": 1}, priority=7)
+    bench.await_status(task_id, "retrying")
+    bench.pause()
+    with contextlib.suppress(WaitedTooLong):
+        wait_for(lambda: task_id not in bench.keyspace.scheduled(), reason="the promotion",
+                 limit_s=READY_LIMIT_S)
+    where = [stream.rpartition(":")[2] for stream in _streams(bench)
+             for _, fields in bench.keyspace.client.xrange(stream)
+             if fields[b"task_id"].decode() == task_id]
+    _see(bench, "the entry of a promoted retry", {"levels": where}, want(
+        "RETRY-11", "the level of a promoted retry", holds={"levels": ["p7"]}))
+    bench.resume()
+
+
 CASES = (
     Trial("conformance", "entries_have_their_fields",
           "An entry that waits, a dead letter, and what leads to cancelled tasks.",
@@ -232,6 +249,10 @@ CASES = (
           needs=("redis-schema", "idempotency", "cancel", "ttl", "dlq"), snapshots=True,
           base_delay_ms=1_000, max_delay_ms=1_000, key_ms=KEY_S * 1_000,
           settings={"DTQ_TASK_RETENTION_S": str(TASK_S), "DTQ_RESULT_RETENTION_S": str(RESULT_S)}),
+    Trial("conformance", "a_retry_keeps_its_place",
+          "A task of level 7 fails, and its retry is promoted in a pause.",
+          ("RETRY-11", "DLV-01"), _a_retry_keeps_its_place,
+          needs=("redis-schema", "retry", "pause"), base_delay_ms=1_000, max_delay_ms=1_000),
     Trial("conformance", "an_empty_queue_is_purged",
           "A queue that has nothing left is purged, after more actions than the audit keeps.",
           ("KEY-16", "KEY-20"), _an_empty_queue_is_purged, needs=("redis-schema", "cancel")),

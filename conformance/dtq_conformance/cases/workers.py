@@ -23,6 +23,8 @@ SEEN_MS, ROUNDS = 500, 3
 machine may stand still in the others."""
 DUE, DUE_AFTER_MS, LOOKS_EVERY_S = 150, 2_500, 3.0
 LIMIT_MS, HANDLER_MS = 400, 4_000
+REDELIVERED_MORE_MS = 1_000
+"""Beyond the end of a lease and a reap interval."""
 
 
 def _a_worker_is_who_it_says(bench: Bench) -> None:
@@ -163,6 +165,46 @@ def _more_than_a_hundred_fall_due(bench: Bench) -> None:
     bench.resume()
 
 
+def _an_ended_lease_is_taken_in_time(bench: Bench) -> None:
+    """A worker that holds a task is killed; another one has room all the while."""
+    timing, took_ms = bench.timing, list[float]()
+    bench.await_ready(bench.start_worker(1))
+    for label in map(str, range(ROUNDS)):
+        first = bench.submit({"sleep": 60_000, "until_attempt": 1}, label=label)
+        holder = bench.worker_of(bench.await_witness("start", label=label).pid)
+        bench.await_ready(bench.start_worker(1))
+        killed_ns = time.monotonic_ns()
+        holder.process.kill()
+        bench.await_all_terminal([first])
+        took_ms += [(line.at_ns - killed_ns) / MS for line in bench.witnessed("start", label)[1:]]
+    limit_ms = timing.lease_ms + timing.reap_ms + REDELIVERED_MORE_MS
+    inspected(bench, "the witness file", ["how soon killed workers' tasks began again"], {
+        "ms": took_ms, "limit_ms": limit_ms, "in time": min(took_ms, default=9e9) <= limit_ms},
+        want("DLV-32", "the quickest of three redeliveries", holds={"in time": True}))
+
+
+def _what_was_released_is_taken_in_time(bench: Bench) -> None:
+    """The first handler blocks its worker, so that it has taken the second task and not begun it
+    when it is asked to stop; another worker has room."""
+    bench.submit({"block": 2_000}, label="blocks")
+    given_back = bench.submit({"sleep": 10}, label="given back")
+    stopping = bench.start_worker(4)
+    bench.await_witness("start", label="blocks")
+    bench.await_ready(bench.start_worker(1))
+    begun = bool(bench.witnessed("start", "given back"))
+    stopping.process.terminate()
+    stopping.process.wait(bench.timing.drain_ms / 1000 + READY_LIMIT_S)
+    bench.await_all_terminal([given_back])
+    line = bench.await_witness("start", label="given back")
+    late_ms = (line.at_ns - (stopping.process.exit_ns or 0)) / MS
+    if not begun and line.pid != stopping.pid:
+        inspected(bench, "the witness file", ["how soon a released task began"], {
+            "after its worker was gone, ms": late_ms,
+            "in time": late_ms <= bench.timing.reap_ms + SEEN_MS},
+            want("STOP-08", "a released task, where another worker had room",
+                 holds={"in time": True}))
+
+
 CASES = (
     Trial("conformance", "a_worker_is_who_it_says",
           "A worker with a given id, one without, and what both say of themselves.",
@@ -184,6 +226,13 @@ CASES = (
           "A worker is sent SIGTERM twice while a handler runs.",
           ("STOP-06", "DLV-01", "DLV-03"), _a_second_signal_ends_at_once,
           needs=("shutdown", "status")),
+    Trial("conformance", "an_ended_lease_is_taken_in_time",
+          "A worker that holds a task is killed, three times, and another one has room.",
+          ("DLV-01", "DLV-03", "DLV-32"), _an_ended_lease_is_taken_in_time),
+    Trial("conformance", "what_was_released_is_taken_in_time",
+          "A worker is asked to stop that has taken a task and not begun it.",
+          ("STOP-01", "STOP-08", "DLV-01"), _what_was_released_is_taken_in_time,
+          needs=("shutdown",)),
     Trial("conformance", "more_than_a_hundred_fall_due",
           "More tasks than one promotion takes are due at once, in a pause.",
           ("SCHED-04", "DLV-01"), _more_than_a_hundred_fall_due,

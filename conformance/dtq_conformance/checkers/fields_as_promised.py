@@ -13,6 +13,8 @@ from dtq_conformance import expectations
 from dtq_conformance.evidence import at
 from dtq_conformance.exchange import Exchange, place
 from dtq_conformance.history import History
+from dtq_conformance.operation import Operation
+from dtq_conformance.target import STATUSES
 from dtq_conformance.verdict import Ledger, Verdict
 
 RANDOM_ID = re.compile("[0-9a-f]{12}4[0-9a-f]{3}[89ab][0-9a-f]{15}")
@@ -22,6 +24,9 @@ ALIKE = 8
 """Two random ids that begin with so many equal digits are no coincidence."""
 
 PROMISES = {
+    "STATE-04": "All {n} statuses that were shown are among the nine.",
+    "TTL-04": "All {n} tasks that were too old were expired within a second of their turn.",
+    "TTL-06": "All {n} tasks that grew too old while they ran expired when they were redelivered.",
     "TASK-05": "All {n} ids that nobody gave were random.",
     "TASK-06": "All {n} tasks showed the defaults of what was left out.",
     "TASK-07": "All {n} payloads at the limit and beyond were answered by their size.",
@@ -48,6 +53,9 @@ def check(history: History) -> list[Verdict]:
     """Judge the fields of submissions and of tasks."""
     ledger = Ledger("fields_as_promised", PROMISES)
     expectations.judge(history, ledger, PROMISES)
+    for looks in history.looks.values():
+        for look in looks:
+            _is_one_of_nine(history, ledger, look)
     before = ""
     for exchange in expectations.exchanges(history, "http"):
         if not _drew_an_id(exchange):
@@ -60,6 +68,17 @@ def check(history: History) -> list[Verdict]:
                             + (f", after {before}." if before else "."), before=before)
         before = task_id
     return ledger.verdicts()
+
+
+def _is_one_of_nine(history: History, ledger: Ledger, look: Operation) -> None:
+    if not look.answer:
+        return
+    ledger.judged("STATE-04")
+    status = look.answer.get("status")
+    if status not in STATUSES:
+        ledger.violated("STATE-04", look.task_id, f"Task {look.task_id} was shown as {status!r} "
+                        f"{at(history, look.answered_ns)}, which is none of "
+                        f"{', '.join(STATUSES)}.", answer=look.answer)
 
 
 def _drew_an_id(exchange: Exchange) -> bool:

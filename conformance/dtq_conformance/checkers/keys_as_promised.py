@@ -21,6 +21,7 @@ PROMISES = {
     "KEY-19": "All {n} records of workers had their fields and their expiry.",
     "KEY-20": "The audit had its bound, {n} times.",
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
+    "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",
     "CANCEL-02": "Nothing led to any of the {n} cancelled tasks.",
     "IDEM-08": "All {n} keys told of their task what it was.",
     "IDEM-13": "All {n} keys of unfinished tasks had no expiry.",

@@ -7,7 +7,7 @@ from dtq_conformance.checkers.fields_as_promised import check
 from dtq_conformance.exchange import Exchange
 
 from tests.conformance.exchanges import expects, http, refusal
-from tests.conformance.histories import T, says
+from tests.conformance.histories import T, accuses, look, says
 
 RANDOM = ("0f3b1c5d9e8a4b7c8d6e5f4a3b2c1d0e", "9a8b7c6d5e4f4a3bb2c1d0e9f8a7b6c5")
 
@@ -38,3 +38,10 @@ def test_what_a_case_expected_is_compared_with_the_answer() -> None:
     assert says(check, refused)["TASK-07"] == "holds 1"
     taken = msgspec.structs.replace(accepted(T, task_id=T), expects=asked)
     assert says(check, taken)["TASK-07"] == "violated 1"
+
+
+def test_a_status_is_one_of_the_nine() -> None:
+    assert says(check, look(), look(status="pending", by=None)) == {"STATE-04": "holds 2"}
+    assert says(check, look(status="active", by=None)) == {"STATE-04": "violated 1"}
+    assert accuses(check, "STATE-04", look(status="active", by=None)).startswith(
+        f"Task {T} was shown as 'active' at 60 000 ms, which is none of pending,")

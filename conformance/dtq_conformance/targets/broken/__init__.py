@@ -61,6 +61,7 @@ from dtq_conformance.targets.broken import (
     lets_one_too_many_in,
     locks_for_ever,
     logs_payloads,
+    looks_for_ended_leases_too_seldom,
     looks_once_a_second,
     names_no_process_in_results,
     never_expires_tasks,
@@ -88,6 +89,7 @@ from dtq_conformance.targets.broken import (
     requeues_with_the_old_attempt,
     requeues_with_the_old_time_to_live,
     requeues_without_the_key,
+    retries_into_the_middle,
     retries_the_unexpected,
     retries_too_late,
     retries_without_delay,
@@ -99,6 +101,7 @@ from dtq_conformance.targets.broken import (
     serves_redelivered_first,
     serves_redelivered_last,
     settles_without_fencing,
+    shows_running_tasks_as_active,
     spends_released_attempts,
     starts_what_another_runs,
     stays_beside_its_namesake,
@@ -144,7 +147,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     calls_a_time_limit_something_else, leaves_a_helper_behind, says_that_it_idles,
     ignores_interrupts, ignores_a_second_signal, promotes_a_hundred_at_a_look, echoes_nothing,
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
-    hides_that_results_expired)}
+    hides_that_results_expired, looks_for_ended_leases_too_seldom,
+    shows_running_tasks_as_active, retries_into_the_middle)}
 
 
 def load(name: str) -> TargetKind:

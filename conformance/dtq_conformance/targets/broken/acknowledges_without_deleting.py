@@ -14,6 +14,6 @@ DEFECT = Defect(
     "acknowledges_without_deleting",
     "Acknowledges an entry and leaves it in its stream.",
     caught_by=("nothing_left_behind",),
-    also=("answers_as_promised", "depth_is_exact", "metrics_count_right",
+    also=("answers_as_promised", "depth_is_exact", "keys_as_promised", "metrics_count_right",
           "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

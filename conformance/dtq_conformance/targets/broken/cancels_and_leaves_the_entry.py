@@ -12,5 +12,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "cancels_and_leaves_the_entry",
     "Cancels a waiting task and leaves its entry in the stream.",
-    caught_by=("one_way_leads_to_each_unfinished_task",), also=("nothing_left_behind",),
+    caught_by=("one_way_leads_to_each_unfinished_task",),
+    also=("keys_as_promised", "nothing_left_behind"),
     put_in=_put_in)

@@ -24,6 +24,7 @@ def _put_in() -> None:
 DEFECT = Defect(
     "enqueues_a_copy", "Enqueues each submission a second time, under another id.",
     caught_by=("nothing_invented",),
-    also=("dead_letters_complete", "depth_is_exact", "duplicates_justified",
-          "nothing_left_behind", "nothing_lost", "one_way_leads_to_each_unfinished_task"),
+    also=("dead_letters_complete", "depth_is_exact", "duplicates_justified", "keys_as_promised",
+          "nothing_left_behind", "nothing_lost", "one_task_per_key",
+          "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

@@ -16,6 +16,7 @@ DEFECT = Defect(
     "forgets_the_dead_letter",
     "Says dead_lettered and adds no dead letter.",
     caught_by=("dead_letters_complete",),
-    also=("answers_as_promised", "fields_as_promised", "metrics_count_right",
-          "nothing_left_behind", "one_way_leads_to_each_unfinished_task", "secrets_stay_secret"),
+    also=("answers_as_promised", "fields_as_promised", "keys_as_promised",
+          "metrics_count_right", "nothing_left_behind", "one_way_leads_to_each_unfinished_task",
+          "secrets_stay_secret"),
     put_in=_put_in)

@@ -14,5 +14,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "forgets_the_key_early",
     "Remembers a key for one second, even while its task is unfinished.",
-    caught_by=("one_task_per_key",), also=("nothing_left_behind",),
+    caught_by=("one_task_per_key",),
+    also=("keys_as_promised", "nothing_left_behind"),
     put_in=_put_in)

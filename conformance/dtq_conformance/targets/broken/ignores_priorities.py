@@ -12,5 +12,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "ignores_priorities",
     "Puts every submission into the stream of one level.",
-    caught_by=("strict_priority",), also=(),
+    caught_by=("strict_priority",),
+    also=("keys_as_promised",),
     put_in=_put_in)

@@ -13,5 +13,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "ignores_the_time_to_live",
     "Starts tasks whose time to live is over.",
-    caught_by=("no_start_after_ttl",), also=("attempts_bounded", "nothing_lost"),
+    caught_by=("no_start_after_ttl",),
+    also=("attempts_bounded", "fields_as_promised", "keys_as_promised", "nothing_lost"),
     put_in=_put_in)

@@ -12,5 +12,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "locks_for_ever",
     "Locks the scheduler without an expiry, so that nobody follows a leader that died.",
-    caught_by=("nothing_lost",), also=("attempts_bounded", "nothing_left_behind"),
+    caught_by=("nothing_lost",),
+    also=("attempts_bounded", "keys_as_promised", "nothing_left_behind"),
     put_in=_put_in)

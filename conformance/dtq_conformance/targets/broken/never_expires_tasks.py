@@ -13,5 +13,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "never_expires_tasks",
     "Keeps the record of a succeeded task for ever.",
-    caught_by=("nothing_left_behind",), also=(),
+    caught_by=("nothing_left_behind",),
+    also=("keys_as_promised",),
     put_in=_put_in)

@@ -16,6 +16,6 @@ DEFECT = Defect(
     "never_frees_a_key",
     "Settles a task and leaves its key as that of an unfinished one.",
     caught_by=("one_task_per_key",),
-    also=("answers_as_promised", "fields_as_promised", "nothing_left_behind",
-          "one_way_leads_to_each_unfinished_task"),
+    also=("answers_as_promised", "fields_as_promised", "keys_as_promised",
+          "nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

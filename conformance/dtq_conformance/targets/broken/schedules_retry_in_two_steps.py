@@ -34,6 +34,6 @@ DEFECT = Defect(
     "Records a retry and schedules it in two steps, and dies between them once a task.",
     caught_by=("nothing_lost",),
     also=("attempts_bounded", "dead_letters_complete", "depth_is_exact", "fields_as_promised",
-          "metrics_count_right", "one_event_per_transition",
+          "keys_as_promised", "metrics_count_right", "one_event_per_transition",
           "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)
