@@ -137,7 +137,7 @@ def convicting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
             engine, trial = job.name.split(" ")
             found = convicted.get(engine, []) if trial == CONVICTS else []
             folder = Path(job.argv[job.argv.index("--out") + 1]) / trial
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
             write(folder / "history.jsonl", header(), flat([look(T, "succeeded")]))
             ends.append(ended(trial, *found, engine=engine, folder=folder))
             (folder / "verdict.json").write_bytes(msgspec.json.encode(ends[-1].verdict))
@@ -202,6 +202,27 @@ def test_a_trial_that_does_not_convict_any_more_is_a_failure(
     assert main(["selftest", NAME]) == VIOLATED
     assert ("clumsy: higher_levels_come_first does not convict it by nothing_lost any more, as it "
             "did when shown_in.json was written") in capsys.readouterr().out
+
+
+def test_a_trial_that_convicts_only_now_and_then_is_run_again_with_another_seed(
+        recorded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[dict[str, str]] = []
+    convicts, pretend = {3: ["nothing_lost"]}, selftest.side_by_side
+
+    def now_and_then(jobs: list[Job], **options: Any) -> list[Ended]:
+        rounds.append({job.name: job.argv[-1] for job in jobs})
+        found = convicts.get(len(rounds), [])
+        return [replace(each, verdict=ended("t", *found).verdict) if CONVICTS in each.name else each
+                for each in pretend(jobs, **options)]
+
+    monkeypatch.setattr(selftest, "side_by_side", now_and_then)
+    assert main(["selftest", NAME]) == CONFORMS
+    name = f"{NAME} {CONVICTS}"
+    assert [list(each) for each in rounds[1:]] == [[name], [name]]
+    assert len({each[name] for each in rounds}) == 3
+    rounds.clear()
+    convicts.clear()
+    assert main(["selftest", NAME]) == VIOLATED
 
 
 def test_the_matrix_shows_what_was_not_run(recorded: list[str],
