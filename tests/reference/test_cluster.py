@@ -18,6 +18,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from dtq_conformance import snapshot
+from dtq_conformance.checkers import one_way_leads_to_each_unfinished_task as one_way
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
 from dtq_reference import settings
@@ -29,6 +31,7 @@ from redis.connection import parse_url
 from redis.crc import key_slot
 from redis.exceptions import MovedError
 
+from tests.conformance.histories import history
 from tests.reference.clusters import LIMIT_S, Cluster, Node, running_cluster
 from tests.reference.engine import Engine, succeeded
 from tests.reference.processes import served_api, start_worker, status_of, wait_for_status
@@ -104,7 +107,7 @@ def test_a_cluster_that_cannot_be_used_is_refused_at_the_start(
 
 # On a cluster -----------------------------------------------------------------------------------
 
-# DUR-06
+# DUR-06, DUR-07
 @pytest.mark.slow
 def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has(
         lab: Lab, tmp_path: Path) -> None:
@@ -125,6 +128,7 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
                  limit_s=LIMIT_S)
         wait_for(lambda: cluster.replica.ask("INFO", "replication")["role"] == "master",
                  reason="the replica to take over", limit_s=LIMIT_S)
+        assert half_steps_of(cluster.replica) == []
         taken_over = time.monotonic()
         until.touch()
         kept.append(api.post("/api/v1/tasks", json={"task_type": "echo_task"}).json()["task_id"])
@@ -139,6 +143,15 @@ def test_a_worker_outlives_the_master_of_its_slot_and_keeps_what_the_replica_has
         worker.terminate()
         worker.wait(LIMIT_S)
         assert worker.exit_code == 0
+
+
+def half_steps_of(node: Node) -> list[str]:
+    """What the judge finds wrong in a snapshot of the key space that a server has."""
+    with node.client() as client:
+        seen = history(snapshot.take(client, FOLLOWED))
+    told = {verdict.clause: verdict for verdict in one_way.check(seen)}
+    assert told["DLV-12"].judged
+    return [each.sentence for each in told.values() if each.status == "violated"]
 
 
 def beats(node: Node, worker: str) -> bool:
