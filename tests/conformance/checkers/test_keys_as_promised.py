@@ -14,9 +14,10 @@ from tests.conformance.histories import accuses, ns, says
 
 def seen(clause: str, via: str = "inspection", **found: Any) -> Exchange:
     """A reading of which these things were expected: that nothing is missing."""
-    return Exchange(asked_ns=ns(100), answered_ns=ns(100), via=via, server="the broker",  # type: ignore[arg-type]
-                    words=["a key"], status=0, body=found,
-                    expects=[want(clause, "a reading", holds={"missing": []})])
+    return Exchange(
+        asked_ns=ns(100), answered_ns=ns(100), via=via,  # type: ignore[arg-type]
+        server="the broker", words=["a key"], status=0, body=found,
+        expects=[want(clause, "a reading", holds={"missing": []})])
 
 
 @pytest.mark.parametrize("clause", PROMISES)
