@@ -41,6 +41,7 @@ def _a_worker_is_who_it_says(bench: Bench) -> None:
         want("WORK-01", "a worker with a given id, and one without",
              holds={"given": given.worker_id, "drawn at random": True}))
     bench.await_all_terminal()
+    bench.await_quiet(2 * bench.timing.heartbeat_ms)  # a worker says what it does with each beat
     with api_of(bench) as api:
         shown = place(api.get("/workers").body, "workers")
         told = {str(each.get("status")) for each in shown} if isinstance(shown, list) else set()
