@@ -52,7 +52,8 @@ def _is_still_true(history: History, ledger: Ledger, clause: str, kept_ns: int,
         before = [o for o in (*history.submissions.get(task_id, []), *looks,
                               *(o for o in history.operations
                                 if o.name == "cancel" and o.task_id == task_id))
-                  if o.outcome == "ok" and o.answered_ns <= kept_ns]
+                  if o.outcome == "ok" and o.answered_ns <= kept_ns
+                  and not o.answer.get("duplicate")]  # that accepted nothing under this id
         if not before or not after:
             continue
         ledger.judged(clause, len(before))

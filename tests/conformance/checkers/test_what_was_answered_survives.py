@@ -60,6 +60,8 @@ def test_what_is_not_true_any_more_is_a_violation(before: list[Part], after: Par
 def test_what_was_not_answered_or_not_looked_at_again_is_not_judged() -> None:
     assert says(check, submit(outcome="unknown"), RESTART, absent()) == {}
     assert says(check, *ACCEPTED, look(at=500), RESTART) == {}
+    duplicate = submit(answer={"task_id": U, "duplicate": True})
+    assert says(check, duplicate, RESTART, absent()) == {}
 
 
 def after_power_loss(*parts: Part) -> History:
