@@ -19,7 +19,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
         ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-34", "DLV-39"),
     "The cases of attempts do not bring about this outcome yet.":
-        ("RETRY-07", "RETRY-09", "RETRY-10"),
+        ("RETRY-07",),
     "No trial shifts a worker's clock yet: how that is done depends on its language.":
         ("SCHED-05",),
     "The cases of idempotency do not bring this about yet.":

@@ -144,6 +144,31 @@ def _a_key_is_its_queues(bench: Bench) -> None:
             api.post(f"/tasks/{task_id}/cancel")
 
 
+def _nobody_handles_it(bench: Bench) -> None:
+    """It is submitted where nobody knows the handlers, and its worker has none for it."""
+    bench.start_worker()
+    task_id = bench.submit(task_type="nobodys_task")
+    bench.await_all_terminal()
+    with api_of(bench) as api:
+        api.get(f"/tasks/{task_id}", want(
+            "RETRY-09", "a look at a task without a handler", 200, holds={
+                "status": "dead_lettered", "attempt": 1,
+                "error_message": "unknown_task_type:nobodys_task"}))
+
+
+def _without_dead_letters(bench: Bench) -> None:
+    """One fails permanently, one fails its last attempt."""
+    bench.start_worker()
+    ids = [bench.submit({"fail": "permanent"}), bench.submit({"fail": "retryable"}, max_attempts=2)]
+    bench.await_all_terminal()
+    with api_of(bench) as api:
+        for task_id in ids:
+            api.get(f"/tasks/{task_id}", want(
+                "RETRY-10", "a look at a task that failed for good", 200,
+                holds={"status": "failed"}))
+        api.get("/dlq", want("RETRY-10", "a list of dead letters", 200, holds={"dead_letters": []}))
+
+
 CASES = (
     Trial("conformance", "limits_and_defaults",
           "Submissions with as little as possible, at the limits, and beyond them.",
@@ -155,6 +180,13 @@ CASES = (
           ("TASK-11", "TASK-12", "TASK-13", "TASK-14", "STATE-04", "SCHED-06", "DLV-01"),
           _a_task_shows_its_life, needs=("http", "status", "retry", "schedule"),
           base_delay_ms=RETRY_MS, max_delay_ms=RETRY_MS),
+    Trial("conformance", "nobody_handles_it",
+          "A task whose type has no handler in its worker.",
+          ("RETRY-09", "DLV-01"), _nobody_handles_it, needs=("http", "retry", "dlq")),
+    Trial("conformance", "without_dead_letters",
+          "Tasks fail for good while dead-lettering is off.",
+          ("RETRY-10", "DLV-01"), _without_dead_letters, needs=("http", "dlq"),
+          settings={"DTQ_DLQ_ENABLED": "false"}),
     Trial("conformance", "dead_letters_go_by_their_task",
           "Dead letters are looked at, requeued, discarded and purged.",
           ("DLQ-05", "DLQ-07", "DLQ-10", "DLQ-11", "DLV-01"), _dead_letters_go_by_their_task,

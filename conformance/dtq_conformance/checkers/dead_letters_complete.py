@@ -87,7 +87,8 @@ def _is_dead_lettered(history: History, ledger: Ledger, task_id: str, look: Oper
         ledger.unknown("DLQ-01", task_id, f"{why}, and no look at it was answered.")
         return
     status = look.answer.get("status")
-    if status == "dead_lettered" or status in ("cancelled", "expired"):
+    off = history.header.settings.get("DTQ_DLQ_ENABLED") == "false"
+    if status in ("dead_lettered", "cancelled", "expired") or (off and status == "failed"):
         return
     early = evidence.too_early(history, look)
     if early is not None and look.answer and not evidence.terminal(look):

@@ -39,6 +39,8 @@ PROMISES = {
     "TASK-14": "All {n} error messages were clean and short.",
     "SCHED-06": "All {n} promoted tasks had the number of their next attempt.",
     "TTL-07": "All {n} times to live that are none were refused.",
+    "RETRY-09": "All {n} tasks without a handler ended after one attempt.",
+    "RETRY-10": "With dead-lettering off, {n} tasks failed and left no letter.",
     "DLQ-05": "All {n} dead letters were found by the id of their task.",
     "DLQ-07": "All {n} requeued tasks kept the attempts before.",
     "DLQ-10": "All {n} discarded tasks stayed dead-lettered, without their letter.",

@@ -63,6 +63,7 @@ from dtq_conformance.targets.broken import (
     logs_payloads,
     looks_for_ended_leases_too_seldom,
     looks_once_a_second,
+    makes_letters_when_told_not_to,
     names_no_process_in_results,
     never_expires_tasks,
     never_frees_a_key,
@@ -92,6 +93,7 @@ from dtq_conformance.targets.broken import (
     retries_into_the_middle,
     retries_the_unexpected,
     retries_too_late,
+    retries_what_nobody_handles,
     retries_without_delay,
     retries_without_growth,
     retries_without_jitter,
@@ -148,7 +150,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     ignores_interrupts, ignores_a_second_signal, promotes_a_hundred_at_a_look, echoes_nothing,
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
-    shows_running_tasks_as_active, retries_into_the_middle)}
+    shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
+    makes_letters_when_told_not_to)}
 
 
 def load(name: str) -> TargetKind:
