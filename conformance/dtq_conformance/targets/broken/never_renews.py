@@ -15,5 +15,6 @@ DEFECT = Defect(
     "Never renews a lease, so that a long handler loses its task.",
     caught_by=("duplicates_justified",),
     also=("attempts_accounted_for", "dead_letters_complete", "drained_on_stop",
-          "kept_through_broker_trouble", "one_holder_at_a_time", "one_terminal_state"),
+          "kept_through_broker_trouble", "one_holder_at_a_time", "one_terminal_state",
+          "workers_as_promised"),
     put_in=_put_in)

@@ -28,5 +28,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "takes_after_goodbye",
     "Takes for a process that has said goodbye; its own last take is as late as that.",
-    caught_by=("attempts_accounted_for",), also=("drained_on_stop", "strict_priority"),
+    caught_by=("attempts_accounted_for",),
+    also=("drained_on_stop", "strict_priority", "workers_as_promised"),
     put_in=_put_in)
