@@ -104,7 +104,7 @@ PEER = Peer(
               "out go back at the second look, 30 s apart, after the death; a job whose worker "
               "dies a second time fails instead (maxStalledCount 1; its documentation and its "
               "scripts).",
-    size=Size(1, 100),
-    sweep=tuple(Size(1, slots) for slots in (1, 20, 50, 100, 200)),
+    size=Size(1, 200),
+    sweep=tuple(Size(1, slots) for slots in (1, 20, 50, 100, 200, 400)),
     version=version, worker=lambda size: command("work", str(size.slots)),
     client=command(), left=left, kept=kept)

@@ -44,6 +44,6 @@ PEER = Peer(
               "after it was given to it, by a worker that has just been given new tasks, and by "
               "none while the queue is empty (its code, and tried); a task that takes longer runs "
               "twice.",
-    size=Size(1, 100),
+    size=Size(2, 50),
     sweep=(Size(1, 20), Size(1, 50), Size(1, 100), Size(1, 300), Size(2, 50), Size(2, 100)),
     version=version, worker=worker, client=python_app("taskiq_app"), left=left, kept=kept)
