@@ -18,5 +18,5 @@ DEFECT = Defect(
     "takes_one_of_each_level",
     "Takes one entry of each level at once, whatever there is room for.",
     caught_by=("strict_priority",),
-    also=("one_way_leads_to_each_unfinished_task",),
+    also=("capacity_respected", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)
