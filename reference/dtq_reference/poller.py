@@ -19,6 +19,10 @@ CLOSED_LIMIT_S = 0.25
 
 JITTER = 0.1
 
+BATCHES = 3
+"""A take asks for a part of the capacity, so that one batch can be taken and one recorded while
+another one is executed."""
+
 
 class Poller:
     """Takes what has waited longest on the highest level, ended leases included."""
@@ -26,7 +30,7 @@ class Poller:
     def __init__(self, hands: Hands, begin: Callable[[list[Taken], float], None]) -> None:
         self._hands = hands
         self._begin = begin
-        self._batch = ceil(hands.settings.worker_concurrency / 2)
+        self._batch = ceil(hands.settings.worker_concurrency / BATCHES)
         self._next_reap = 0.0
         self._blocked = False
 

@@ -19,11 +19,12 @@ if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {},
 
 local tasks = {}
 local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-for _, hold in ipairs(call.in_hand) do
-  local level, entry_id, attempt, task_id = unpack(hold)
-  if tonumber(redis.call('HGET', call.task_prefix .. task_id, 'attempt')) == attempt then
-    in_hand[level][entry_id] = true
-  end
+for _, hold in ipairs(call.in_hand) do in_hand[hold[1]][hold[2]] = hold[3] end
+
+-- Whether this process knows that it has what is pending under its name. A redelivery makes the
+-- count of deliveries the number of the attempt, so that one whose answer was lost is told apart.
+local function is_known(level, pending)
+  return in_hand[level][pending[1]] and (pending[4] == 1 or pending[4] == in_hand[level][pending[1]])
 end
 
 -- An entry with the task that it leads to.
@@ -124,7 +125,7 @@ local alone = false
 for _, level in ipairs(filled) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
-    local entry = not in_hand[level][pending[1]] and pending_entry(level, pending[1])
+    local entry = not is_known(level, pending) and pending_entry(level, pending[1])
     if entry and not is_settled(entry, false) then
       redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry.id, 'JUSTID')
       hand_over(entry, entry.task.status == 'running')
@@ -153,7 +154,8 @@ local function redeliver(level, entry_id)
     task.attempt = task.attempt + 1
   end
   if must_wait(task) then return 'blocked' end
-  redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'JUSTID')
+  redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'RETRYCOUNT', task.attempt,
+             'JUSTID')
   if is_lost then redis.call('HSET', task.key, 'attempt', task.attempt, 'losses', task.losses) end
   hand_over(entry, false)
   return task.losses >= 2 and 'alone' or nil
@@ -168,7 +170,7 @@ local function accept(level, entry_id, flat)
     -- the group was made anew: the entry goes back to its holder, with a fresh lease; to this
     -- process too, if an answer was lost
     redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')
-    if task.holder ~= call.consumer or in_hand[level][entry_id] then return nil end
+    if task.holder ~= call.consumer or in_hand[level][entry_id] == task.attempt then return nil end
   end
   if is_settled(entry, not is_again) then return nil end
   if not is_again and must_wait(task) then return 'blocked' end
@@ -192,7 +194,7 @@ local function take_ended(level)
     if #found == 0 then return nil end
     for _, pending in ipairs(found) do
       from = '(' .. pending[1]
-      local is_mine = pending[2] == call.consumer and in_hand[level][pending[1]]
+      local is_mine = pending[2] == call.consumer and is_known(level, pending)
       if pending[2] == RELEASED or call.reap and not is_mine and not server_is_young() then
         local stop = redeliver(level, pending[1])
         if stop then return stop end
@@ -230,8 +232,8 @@ if not stop and #tasks < call.room then
   for level = 1, 10 do last_ids[level] = '0-0' end  -- where there is no entry, any will be new
   for _, level in ipairs(filled) do
     for _, group in ipairs(has_entries(level) and groups_of(level) or {}) do
-      local about = fields_of(group)
-      if about.name == GROUP then last_ids[level] = about['last-delivered-id'] end
+      group = fields_of(group)
+      if group.name == GROUP then last_ids[level] = group['last-delivered-id'] end
     end
   end
 end

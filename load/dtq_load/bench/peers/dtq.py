@@ -36,7 +36,7 @@ PEER = Peer(
              "queued; a slot is an asyncio task.",
     guarantee="At least once: a dead worker's tasks are redelivered when their leases end, 30 s "
               "after the last renewal, and looked for every 5 s (judged by this harness).",
-    size=Size(1, 64), sweep=(Size(1, 16), Size(1, 32), Size(1, 64), Size(1, 100)),
+    size=Size(1, 200), sweep=(Size(1, 32), Size(1, 64), Size(1, 100), Size(1, 200)),
     version=lambda: python_version("dtq-contract"),
     worker=worker, client=python_app("dtq_app"), left=left, kept=kept,
     environment=environment)
