@@ -23,8 +23,8 @@ for _, hold in ipairs(call.in_hand) do in_hand[hold[1]][hold[2]] = hold[3] end
 
 -- Whether this process knows that it has what is pending under its name. A redelivery makes the
 -- count of deliveries the number of the attempt, so that one whose answer was lost is told apart.
-local function is_known(level, pending)
-  return in_hand[level][pending[1]] and (pending[4] == 1 or pending[4] == in_hand[level][pending[1]])
+local function is_known(level, entry_id, count)
+  return in_hand[level][entry_id] and (count == 1 or count == in_hand[level][entry_id])
 end
 
 -- An entry with the task that it leads to.
@@ -125,7 +125,7 @@ local alone = false
 for _, level in ipairs(filled) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
-    local entry = not is_known(level, pending) and pending_entry(level, pending[1])
+    local entry = not is_known(level, pending[1], pending[4]) and pending_entry(level, pending[1])
     if entry and not is_settled(entry, false) then
       redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry.id, 'JUSTID')
       hand_over(entry, entry.task.status == 'running')
@@ -194,7 +194,7 @@ local function take_ended(level)
     if #found == 0 then return nil end
     for _, pending in ipairs(found) do
       from = '(' .. pending[1]
-      local is_mine = pending[2] == call.consumer and is_known(level, pending)
+      local is_mine = pending[2] == call.consumer and is_known(level, pending[1], pending[4])
       if pending[2] == RELEASED or call.reap and not is_mine and not server_is_young() then
         local stop = redeliver(level, pending[1])
         if stop then return stop end
