@@ -65,7 +65,8 @@ def tests(session: nox.Session) -> None:
     """Run the house's own tests, several at once; `-- -m "not slow"` leaves out the long ones."""
     install(session, "all,bench", "tests")
     install_toxiproxy(session)
-    session.run("pytest", "--numprocesses", str(TESTS_AT_ONCE), *session.posargs)
+    session.run("pytest", "--numprocesses", str(TESTS_AT_ONCE), "--dist", "worksteal",
+                *session.posargs)
 
 
 @nox.session

@@ -11,6 +11,7 @@ import pytest
 from dtq_reports import page
 from dtq_reports.page import Written, write_report
 from dtq_reports.read import Run, read_run
+from dtq_reports.summary import SYMBOL, WORD
 
 from tests.reports import browser, example_runs
 
@@ -89,7 +90,8 @@ def test_every_clause_has_a_row_with_its_words_its_status_and_a_sentence(
         accusing: Written, violated: Run) -> None:
     text = text_of(accusing)
     for row in violated.verdict.rows:
-        assert re.search(rf"(✓ held|✗ violated) {row.clause} \w+", text), row.clause
+        shown = f"{SYMBOL[row.status]} {WORD[row.status]} {row.clause}"
+        assert re.search(rf"{re.escape(shown)} \w+", text), shown
     assert "6 of 9 clauses held" in text
     assert "DLV-01 An accepted task becomes terminal, within the target's" in \
         text.replace("&#39;", "'")
