@@ -106,6 +106,7 @@ def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]],
     accused = sum(bool(section["stories"]) for section in sections)
     clauses = _clauses(runs)
     held = sum(row["status"] == "holds" for row in clauses)
+    tested = sum(row["status"] != "not claimed" for row in clauses)
     return environment.get_template("page.html").render(
         heading=_heading(runs), answer=summary.answer(runs, unrecorded=unrecorded), runs=sections,
         single=len(runs) == 1, clauses=clauses,
@@ -113,7 +114,7 @@ def _render(runs: Sequence[Run], sections: Sequence[dict[str, Any]],
                       f"{count(len(sections[0]['stories']), 'violation')}, step by step",
         runs_title=f"{count(len(runs), 'run')} with {count(total.executions, 'execution')} of "
                    f"{count(total.accepted, 'task')}",
-        clauses_title=f"{held} of {count(len(clauses), 'clause')} held in every run that tested "
+        clauses_title=f"{held} of {count(tested, 'clause')} held in every run that tested "
                       f"{'it' if held == 1 else 'them'}",
         details_title=f"{count(len(runs), 'run')}, one by one")
 

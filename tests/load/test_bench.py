@@ -51,7 +51,8 @@ def test_a_small_run_measures_everything(small: tuple[Path, Report]) -> None:
         "idle_p50_ms", "idle_p95_ms", "idle_p99_ms", "commands_per_task", "round_trips_per_task",
         "client_commands_per_task", "script_commands_per_task", "worker_cpu_s_per_10k",
         "server_cpu_s_per_10k", "rss_mb", "rss_leader_mb", "cost_us_at_300"}
-    assert all(figure.median > 0 for figure in ours.figures.values())
+    # the kernel counts a process's time in ticks of 10 ms, which a small run may fall short of
+    assert all(figure.median > 0 for name, figure in ours.figures.items() if "cpu" not in name)
     assert found.http.keys() == {"ingest_one_by_one_per_s", "ingest_batch_per_s",
                                  "empty_one_by_one_per_s", "empty_batch_per_s",
                                  "client_limit_per_s"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import redis
 from dtq_reference import calls
 from dtq_reference.calls import Identity, Taken
 from dtq_reference.keys import GROUP, LEVELS
@@ -367,6 +368,16 @@ def test_when_the_group_is_made_anew_a_running_entry_goes_back_to_its_holder(
     assert engine.pending() == {task_id: holder.consumer}
     assert engine.renew(holder, taken) == ("ours", [1])
     assert engine.settle(holder, succeeded(taken)) == ["succeeded"]
+
+
+@pytest.mark.parametrize("level", [0, 9])
+def test_a_group_that_is_gone_is_missed_at_the_next_look_for_ended_leases(
+        engine: Engine, level: int) -> None:
+    """Also when there is no entry in its stream, since it is not ready for one."""
+    worker = engine.worker()
+    engine.redis.xgroup_destroy(engine.keys.streams("default")[level], GROUP)
+    with pytest.raises(redis.ResponseError, match="NOGROUP"):
+        engine.take(worker)
 
 
 def test_given_back_to_its_holder_it_has_a_fresh_lease_and_is_redelivered_after_that(

@@ -92,7 +92,8 @@ def test_every_clause_has_a_row_with_its_words_its_status_and_a_sentence(
     for row in violated.verdict.rows:
         shown = f"{SYMBOL[row.status]} {WORD[row.status]} {row.clause}"
         assert re.search(rf"{re.escape(shown)} \w+", text), shown
-    assert "6 of 9 clauses held" in text
+    statuses = [row.status for row in violated.verdict.rows]
+    assert f"{statuses.count('holds')} of {len(statuses)} clauses held" in text
     assert "DLV-01 An accepted task becomes terminal, within the target's" in \
         text.replace("&#39;", "'")
 

@@ -113,11 +113,12 @@ local function pending_entry(level, entry_id)
   redis.call('XACK', KEYS[level], GROUP, entry_id)
 end
 
--- The other levels have no entry, neither new nor pending, and are passed by.
+-- The other levels have no entry, neither new nor pending, and are passed by; not so by a look for
+-- ended leases, so that a group that is gone is missed.
 local filled = {}
 local function has_entries(level) return redis.call('XLEN', KEYS[level]) > 0 end
 for level = 1, 10 do
-  if has_entries(level) then filled[#filled + 1] = level end
+  if call.reap or has_entries(level) then filled[#filled + 1] = level end
 end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
