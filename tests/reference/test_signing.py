@@ -103,3 +103,9 @@ def test_what_was_altered_has_no_genuine_signature(
         engine.redis.hset(key, name, value)
     taken = engine.take_one(engine.worker())
     assert not is_genuine("secret", taken)
+
+
+def test_an_unsigned_entry_is_handed_over_without_a_signature(engine: Engine) -> None:
+    engine.submit(idempotency_key="k")
+    taken = engine.take_one(engine.worker())
+    assert (taken.signature, taken.idempotency_key) == ("", "k")
