@@ -257,8 +257,7 @@ def test_an_entry_of_a_finished_task_is_acknowledged_and_not_handed_out(engine: 
 
 
 def test_a_second_entry_of_a_waiting_task_is_not_handed_out(engine: Engine) -> None:
-    task_id = engine.submit()
-    stream = engine.keys.stream("default", 5)
+    task_id, stream = engine.submit(), engine.keys.stream("default", 5)
     (_, fields), = engine.redis.xrange(stream)
     engine.redis.xadd(stream, fields)
     assert ids(engine.take(engine.worker()).tasks) == [task_id]
@@ -373,7 +372,8 @@ def test_when_the_group_is_made_anew_a_running_entry_goes_back_to_its_holder(
 def test_a_group_that_is_gone_is_missed_though_there_is_no_entry(engine: Engine) -> None:
     worker = engine.worker()
     engine.redis.xgroup_destroy(engine.keys.stream("default", 0), GROUP)
-    pytest.raises(redis.ResponseError, engine.take, worker).match("NOGROUP")
+    with pytest.raises(redis.ResponseError, match="NOGROUP"):
+        engine.take(worker)
 
 
 def test_given_back_to_its_holder_it_has_a_fresh_lease_and_is_redelivered_after_that(
@@ -490,12 +490,11 @@ def test_each_start_is_announced_redeliveries_too_and_an_answer_given_again_is_n
 def test_an_absorbed_duplicate_is_announced_once(engine: Engine) -> None:
     worker = engine.worker()
     task_id = engine.submit()
-    stream = engine.keys.stream("default", 5)
-    (_, fields), = engine.redis.xrange(stream)
+    (_, fields), = engine.redis.xrange(engine.keys.stream("default", 5))
     engine.settle(worker, succeeded(engine.take_one(worker)))
-    engine.redis.xadd(stream, fields)
+    engine.redis.xadd(engine.keys.stream("default", 5), fields)
     ear = engine.listen()
-    engine.take(worker)
-    engine.take(worker)
-    (event,) = ear.heard()
-    assert (event["type"], event["task_id"]) == ("TASK_DUPLICATE_ABSORBED", task_id)
+    for _ in range(2):
+        engine.take(worker)
+    assert [(event["type"], event["task_id"]) for event in ear.heard()] == [
+        ("TASK_DUPLICATE_ABSORBED", task_id)]
