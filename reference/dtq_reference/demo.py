@@ -35,7 +35,8 @@ def run(settings: Settings, show: Callable[[Any], int]) -> int:
     url = f"redis://127.0.0.1:{port}/0"
     environment = {**os.environ, "DTQ_REDIS_URL": url, "DTQ_API_PORT": str(api_port)}
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix="dtq-demo-") as folder, contextlib.ExitStack() as stack:
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-demo-"))
         broker = (server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
                   "--save", "", "--logfile", f"{folder}/log")
         dtq = (sys.executable, "-m", "dtq_reference.cli")
@@ -45,9 +46,8 @@ def run(settings: Settings, show: Callable[[Any], int]) -> int:
         _await(process, (host, api_port))
         show({"api": f"http://{host}:{api_port}/api/v1", "docs": f"http://{host}:{api_port}/docs",
               "events": f"ws://{host}:{api_port}{settings.ws_path}", "redis": url})
-        with contextlib.suppress(KeyboardInterrupt):
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
-            raise SettingsError("One of the three has ended; what it said stands above.")
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        raise SettingsError("One of the three has ended; what it said stands above.")
     return 0
 
 

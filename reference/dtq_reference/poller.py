@@ -20,8 +20,9 @@ CLOSED_LIMIT_S = 0.25
 JITTER = 0.1
 
 BATCHES = 3
+SMALLEST_BATCH = 8
 """A take asks for a part of the capacity, so that one batch can be taken and one recorded while
-another one is executed."""
+another one is executed; not so for few tasks, since what a call costs by itself would be more."""
 
 
 class Poller:
@@ -30,7 +31,7 @@ class Poller:
     def __init__(self, hands: Hands, begin: Callable[[list[Taken], float], None]) -> None:
         self._hands = hands
         self._begin = begin
-        self._batch = ceil(hands.settings.worker_concurrency / BATCHES)
+        self._batch = max(SMALLEST_BATCH, ceil(hands.settings.worker_concurrency / BATCHES))
         self._next_reap = 0.0
         self._blocked = False
 

@@ -1,13 +1,18 @@
-"""The demonstration's parts that need no process: which server, which port."""
+"""The demonstration: which server, which port, and an end at any moment."""
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
+from dtq_conformance.waiting import wait_for
 from dtq_reference import demo
 from dtq_reference.errors import SettingsError
 
@@ -34,3 +39,20 @@ def test_a_port_that_is_taken_is_not_asked_for() -> None:
         port = taken.getsockname()[1]
         assert demo.free_port(port) != port
     assert demo.free_port(port) == port
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("children", [1, 3])
+def test_an_interrupt_ends_it_well_also_while_it_starts(children: int) -> None:
+    """Its address may answer a moment before it shows it."""
+    process = subprocess.Popen([sys.executable, "-m", "dtq_reference.cli", "demo"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = psutil.Process(process.pid)
+    try:
+        wait_for(lambda: len(started.children()) >= children, reason="processes to be started",
+                 limit_s=30)
+        left = started.children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(30), psutil.wait_procs(left, timeout=30)[1]) == (0, [])
+    finally:
+        process.kill()

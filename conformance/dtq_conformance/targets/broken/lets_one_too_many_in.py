@@ -12,5 +12,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "lets_one_too_many_in",
     "Lets one task more into a queue than its limit allows.",
-    caught_by=("depth_is_exact",), also=(),
+    caught_by=("depth_is_exact",), also=("fields_as_promised", "nothing_left_behind"),
     put_in=_put_in)

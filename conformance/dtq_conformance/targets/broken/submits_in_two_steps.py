@@ -45,6 +45,6 @@ DEFECT = Defect(
     "Writes a submitted task first, and its entry in a second step of the client's.",
     caught_by=("nothing_lost",),
     also=("answers_as_promised", "fields_as_promised", "metrics_count_right",
-          "one_event_per_transition", "one_way_leads_to_each_unfinished_task",
-          "secrets_stay_secret"),
+          "nothing_left_behind", "one_event_per_transition",
+          "one_way_leads_to_each_unfinished_task", "secrets_stay_secret"),
     put_in=_put_in)
