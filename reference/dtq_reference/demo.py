@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +34,34 @@ def run(settings: Settings, show: Callable[[Any], int]) -> int:
     host, api_port = settings.api_host, free_port(settings.api_port)
     url = f"redis://127.0.0.1:{port}/0"
     environment = {**os.environ, "DTQ_REDIS_URL": url, "DTQ_API_PORT": str(api_port)}
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dtq-demo-"))
         broker = (server, "--port", str(port), "--bind", "127.0.0.1", "--dir", folder,
                   "--save", "", "--logfile", f"{folder}/log")
         dtq = (sys.executable, "-m", "dtq_reference.cli")
-        for argv in (broker, (*dtq, "worker", "run"), (*dtq, "api", "run")):
-            process = subprocess.Popen(argv, env=environment, start_new_session=True)
-            stack.callback(_stop, process)  # the last first: they say goodbye to the broker
+        with _interruptible_afterwards():
+            for argv in (broker, (*dtq, "worker", "run"), (*dtq, "api", "run")):
+                process = subprocess.Popen(argv, env=environment, start_new_session=True)
+                stack.callback(_stop, process)  # the last first: they say goodbye to the broker
         _await(process, (host, api_port))
         show({"api": f"http://{host}:{api_port}/api/v1", "docs": f"http://{host}:{api_port}/docs",
               "events": f"ws://{host}:{api_port}{settings.ws_path}", "redis": url})
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         raise SettingsError("One of the three has ended; what it said stands above.")
     return 0
+
+
+@contextlib.contextmanager
+def _interruptible_afterwards() -> Iterator[None]:
+    """Within, a request to stop waits, so that it finds every process that was started."""
+    asked: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: asked.append(number))
+    yield
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def find_server() -> str:
