@@ -70,7 +70,8 @@ def draw(benchmark: dict[str, Any]) -> Figure:
     """All panels on one sheet."""
     peers = drawn(benchmark)
     panels = [panel for panel in PANELS if any(panel[0] in peer["figures"] for peer in peers)]
-    rows = -(-(len(panels) + 1) // COLUMNS)
+    deep = any(name.startswith("cost_us_") for peer in peers for name in peer["figures"])
+    rows = -(-(len(panels) + deep) // COLUMNS)
     words = guarantees(peers)
     text_in = 0.17 * (words.count("\n") + 4)
     height_in = rows * PANEL_IN + text_in + 0.5
@@ -78,7 +79,8 @@ def draw(benchmark: dict[str, Any]) -> Figure:
     FigureCanvasAgg(figure)
     for place, (name, title, better) in enumerate(panels, 1):
         _bars(figure.add_subplot(rows, COLUMNS, place), peers, name, f"{title} {better}")
-    _depths(figure.add_subplot(rows, COLUMNS, len(panels) + 1), peers)
+    if deep:
+        _depths(figure.add_subplot(rows, COLUMNS, len(panels) + 1), peers)
     figure.tight_layout(rect=(0, text_in / height_in, 1, 1 - 0.4 / height_in))
     figure.text(0.01, 1 - 0.1 / height_in, title_of(benchmark), ha="left", va="top",
                 fontsize=11.5, fontweight="bold", color=INK)
@@ -107,9 +109,11 @@ def _bars(axes: Axes, peers: list[dict[str, Any]], name: str, title: str) -> Non
     axes.barh([peer for peer, _ in found], medians, xerr=spans, ecolor=INK,
               color=[OURS if peer == "dtq" else OTHERS for peer, _ in found],
               error_kw={"linewidth": 0.8, "capsize": 2})
-    for place, median in enumerate(medians):
-        axes.annotate(f"{median:,.0f}" if median >= 100 else f"{median:.2g}", (0, place),
-                      xytext=(3, 0), textcoords="offset points", va="center", fontsize=8)
+    for place, (median, (_, figure)) in enumerate(zip(medians, found, strict=True)):
+        axes.annotate(f"{median:,.0f}" if median >= 100 else f"{median:.2g}",
+                      (figure["high"], place), xytext=(4, 0), textcoords="offset points",
+                      va="center", fontsize=8)
+    axes.margins(x=0.16)
     _frame(axes, title)
 
 
@@ -121,9 +125,6 @@ def _depths(axes: Axes, peers: list[dict[str, Any]]) -> None:
         if points:
             axes.plot(*zip(*points, strict=True), marker=marker, markersize=4, linewidth=1,
                       label=peer["name"], color=OURS if peer["name"] == "dtq" else FAINT)
-    if not axes.lines:
-        axes.set_axis_off()
-        return
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
     axes.legend(fontsize=7, frameon=False)
