@@ -1,7 +1,7 @@
 """A worker is asked to stop when it has taken eight tasks and does not know it yet.
 
 What the broker answers is 500 ms on its way, so the SIGTERM certainly falls between take and
-start: all eight come back with their attempt unspent, and wait in order with forty others for a
+start: all eight come back with their attempt unspent, and wait in order with seventy others for a
 worker that takes one at a time.
 """
 
@@ -39,7 +39,7 @@ def _afterwards(stage: Stage) -> None:
     if stage.with_faults:
         stage.await_quietly(lambda: not bench.workers[0].process.alive,
                             reason="the worker that was asked to stop to end")
-    for _ in range(40):
+    for _ in range(70):
         bench.submit(priority=bench.random.randrange(10))
     bench.start_worker(1)
 
