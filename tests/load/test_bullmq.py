@@ -79,12 +79,14 @@ def test_what_waits_and_what_is_active_is_left(stand: Stand) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.npm
 @pytest.mark.usefixtures("_installed")
 def test_it_works(stand: Stand) -> None:
     peer_run.works(stand, PEER)
 
 
 @pytest.mark.slow
+@pytest.mark.npm
 @pytest.mark.usefixtures("_installed")
 def test_what_a_killed_worker_held_is_left(stand: Stand) -> None:
     peer_run.counts_what_it_held(stand, PEER, Size(1, 3))
