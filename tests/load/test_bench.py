@@ -26,7 +26,7 @@ from dtq_load.bench.stand import BenchError
 from tests.load.bench_reports import FULL, report, row
 from tests.load.command import COMMAND, LIMIT_S, dtq_load
 
-SMALL = ("bench", "--only", "dtq", "--rounds", "1", "--tasks", "600", "--latency-tasks", "5",
+SMALL = ("bench", "--only", "dtq", "--rounds", "1", "--tasks", "3000", "--latency-tasks", "5",
          "--depths", "300", "--take", "400", "--recovery-limit", "0")
 
 
@@ -45,7 +45,7 @@ def test_a_small_run_measures_everything(small: tuple[Path, Report]) -> None:
     (ours,) = found.peers
     assert found.broken == {}
     assert found.ratios["one_worker_vs_reference_loop"]
-    assert ours.by_command["hset"].calls_per_task >= 1
+    assert ours.by_command["hset"].calls_per_task > 0  # how many, so short a drain does not tell
     assert ours.figures.keys() >= {
         "one_worker_per_s", "two_workers_per_s", "submit_per_s", "submit_bulk_per_s",
         "idle_p50_ms", "idle_p95_ms", "idle_p99_ms", "commands_per_task", "round_trips_per_task",
