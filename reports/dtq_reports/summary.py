@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dtq_conformance.losses import apart
 from dtq_conformance.verdict import SEVERITY, Status, Verdict, worst
 from rich.console import Console
 from rich.table import Table
@@ -77,8 +78,9 @@ class Clause:
 
 def tally(runs: Sequence[Run]) -> Tally:
     """Count over these runs. A task is lost if the judge proved it; of an accepted task that is
-    neither finished nor lost nobody can say."""
-    fates = [fate for run in runs for fate in run.fates.values()]
+    neither finished nor lost nobody can say. As in the judgement, what a power failure may have
+    undone is left out, since the target promises nothing about its last second."""
+    fates = [run.fates[task_id] for run in runs for task_id in apart(run.history).submissions]
     accepted = [fate for fate in fates if fate.accepted]
     return Tally(
         accepted=len(accepted),
