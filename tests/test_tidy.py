@@ -31,7 +31,7 @@ MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
                      "conformance/dtq_conformance/targets/broken/",
                      "load/dtq_load/peer_apps/dtq_app.py")
 REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
-                                "justification", "recovery", "exits", "target.TERMINAL"})
+                                "justification", "losses", "recovery", "exits", "target.TERMINAL"})
 """What reports may import of conformance: the saved run and what is read from it, the words of the
 contract, and how a command ends. Nothing that runs, judges or knows a target."""
 
