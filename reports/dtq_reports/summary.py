@@ -121,7 +121,7 @@ def answer(runs: Sequence[Run], *, unrecorded: Sequence[Path] = ()) -> Answer:
         status = "unknown"
     word = {"holds": "No.", "violated": "Yes.", "unknown": "Not known."}[status]
     besides = tuple(remark for remark in (
-        _other_violations(judged), _unknowns(judged), _unrecorded(unrecorded),
+        _other_violations(judged), _unknowns(judged), _unrecorded(unrecorded), _undone(judged),
         _controls(runs, judged))
         if remark is not None)
     return Answer(word, status, _counted(total), besides)
@@ -165,6 +165,16 @@ def _unrecorded(folders: Sequence[Path]) -> Remark | None:
     return Remark("unknown", f"{count(len(folders), 'run')} left no history, and nothing can be "
                              f"said of {'it' if len(folders) == 1 else 'them'}: "
                              f"{listed([folder.name for folder in folders])}.")
+
+
+def _undone(runs: Sequence[Run]) -> Remark | None:
+    """Tell of the accepted tasks that `tally` leaves out."""
+    doubtful = sum(fate.accepted for run in runs for task_id, fate in run.fates.items()
+                   if task_id not in apart(run.history).submissions)
+    if not doubtful:
+        return None
+    return Remark("not claimed", f"{count(doubtful, 'accepted task')} {was(doubtful)} not counted: "
+                                 "a power failure may have undone what was the last second's.")
 
 
 def _controls(runs: Sequence[Run], judged: Sequence[Run]) -> Remark | None:

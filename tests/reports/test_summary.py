@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from dtq_conformance.history import Fault
 from dtq_conformance.verdict import Status, Verdict
 from dtq_reports.read import Run
 from dtq_reports.summary import answer, markdown, merged, print_summary, status_of, status_of_all
@@ -57,6 +58,22 @@ def test_an_unfinished_task_that_the_judge_could_not_decide_is_not_called_lost(
     said = answer([with_row(violated, "DLV-01", "unknown")])
     assert said.word == "Not known."
     assert "20 finished, 0 lost, 1 of which nobody can say" in said.sentence
+
+
+def test_what_a_power_failure_may_have_undone_is_not_counted_and_that_is_said(
+        held: Run, violated: Run) -> None:
+    """Nobody is asked what became of it, be it there again or not."""
+    for run in (held, violated):
+        begin, end = (Fault(at_ns=at_ns, fault="cut_power", number=99, phase=phase,
+                            effect="power_lost", detail={"kept_ns": 0})
+                      for phase, at_ns in (("begin", 1), ("end", run.history.end_ns)))
+        rows = tuple(row for row in run.verdict.rows if row.status == "holds")
+        cut = replace(run, history=replace(run.history, records=(*run.history.records, begin, end)),
+                      verdict=msgspec.structs.replace(run.verdict, rows=rows))
+        said = answer([cut, held])
+        assert (said.word, said.sentence) == ("No.", answer([held]).sentence.replace("2 w", "4 w"))
+        assert [(r.status, r.sentence.partition(":")[0]) for r in said.besides] == [
+            ("not claimed", "21 accepted tasks were not counted")]
 
 
 def test_a_task_that_the_harness_deleted_itself_is_told_apart(held: Run, canary: Run) -> None:
