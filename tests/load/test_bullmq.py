@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,6 @@ from dtq_load.bench.peers.bullmq import APP, FILES, KEYS, PEER, left
 from dtq_load.bench.stand import Stand
 
 from tests.load import peer_run
-
-
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with peer_run.stand_in(tmp_path_factory.mktemp("bullmq")) as stand:
-        yield stand
 
 
 @pytest.fixture

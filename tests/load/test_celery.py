@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
-
 import pytest
 from dtq_load.bench.peer import Size
 from dtq_load.bench.peers.celery import PEER, left, worker
 from dtq_load.bench.stand import Stand
 
 from tests.load import peer_run
-
-
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with peer_run.stand_in(tmp_path_factory.mktemp("celery")) as stand:
-        yield stand
-
-
-@pytest.fixture
-def _installed(need: Callable[[object, str], None]) -> None:
-    need(find_spec("celery"), "Celery: pip install 'dtq-contract[bench]'")
 
 
 def test_what_has_no_result_is_left_wherever_it_is(stand: Stand) -> None:
@@ -38,13 +24,13 @@ def test_one_slot_is_a_process_and_several_are_threads() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 def test_it_works(stand: Stand) -> None:
     peer_run.works(stand, PEER)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 @pytest.mark.parametrize("size", [Size(2, 1), Size(1, 3)], ids=str)
 def test_what_a_killed_worker_held_is_left(stand: Stand, size: Size) -> None:
     peer_run.counts_what_it_held(stand, PEER, size)

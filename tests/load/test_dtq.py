@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from dtq_load.bench.peer import Size
 from dtq_load.bench.peers.dtq import PEER
 from dtq_load.bench.stand import Stand
 
 from tests.load import peer_run
-
-
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with peer_run.stand_in(tmp_path_factory.mktemp("dtq")) as stand:
-        yield stand
 
 
 @pytest.mark.slow

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
-
 import pytest
 from dtq_load.bench.peer import Size
 from dtq_load.bench.peers.huey import PEER, RESULTS, left, worker
 from dtq_load.bench.stand import Stand
 
 from tests.load import peer_run
-
-
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with peer_run.stand_in(tmp_path_factory.mktemp("huey")) as stand:
-        yield stand
-
-
-@pytest.fixture
-def _installed(need: Callable[[object, str], None]) -> None:
-    need(find_spec("huey"), "Huey: pip install 'dtq-contract[bench]'")
 
 
 def test_what_has_no_result_is_left_wherever_it_is(stand: Stand) -> None:
@@ -36,13 +22,13 @@ def test_one_process_has_threads_for_slots_and_several_have_one_each() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 def test_it_works(stand: Stand) -> None:
     peer_run.works(stand, PEER)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 @pytest.mark.parametrize("size", [Size(1, 3), Size(2, 1)], ids=str)
 def test_what_a_killed_worker_held_is_left(stand: Stand, size: Size) -> None:
     peer_run.counts_what_it_held(stand, PEER, size)

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
-
 import pytest
 from dtq_load.bench.peer import Size
 from dtq_load.bench.peers.taskiq import PEER, STREAM, left
 from dtq_load.bench.stand import Stand
 
 from tests.load import peer_run
-
-
-@pytest.fixture(scope="module")
-def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with peer_run.stand_in(tmp_path_factory.mktemp("taskiq")) as stand:
-        yield stand
-
-
-@pytest.fixture
-def _installed(need: Callable[[object, str], None]) -> None:
-    need(find_spec("taskiq_redis"), "taskiq: pip install 'dtq-contract[bench]'")
 
 
 def test_what_is_pending_is_left_and_what_is_acknowledged_is_not(stand: Stand) -> None:
@@ -36,12 +22,12 @@ def test_what_is_pending_is_left_and_what_is_acknowledged_is_not(stand: Stand) -
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 def test_it_works(stand: Stand) -> None:
     peer_run.works(stand, PEER)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_installed")
+@pytest.mark.usefixtures("python_peers")
 def test_what_a_killed_worker_held_is_left(stand: Stand) -> None:
     peer_run.counts_what_it_held(stand, PEER, Size(1, 3))
