@@ -34,7 +34,6 @@ from dtq_reference.queue import AsyncQueue
 from dtq_reference.requests import answer
 from dtq_reference.settings import Settings
 from dtq_reference.task import MAX_METADATA_BYTES
-from dtq_reference.transport import AsyncTransport
 
 log = logging.getLogger("dtq.api")
 
@@ -55,9 +54,8 @@ class Api:
         self.settings = settings
         self.offered = Offered(settings, known_types)
         self.metrics = metrics.Counting()
-        self.transport = AsyncTransport(settings.redis_url, settings.key_prefix)
-        self.fanout = Fanout(self.transport.redis, self.offered.keys.events)
         self._queue = AsyncQueue(settings)
+        self.fanout = Fanout(self._queue.redis, self.offered.keys.events)
         self._at_once = asyncio.Semaphore(AT_ONCE)
 
     @asynccontextmanager
@@ -65,7 +63,6 @@ class Api:
         """Close all connections when the application has served."""
         yield
         await self._queue.close()
-        await self.transport.close()
 
     async def ask(self, route: Route, request: Request) -> Response:
         """Carry out the operation that a route names, and show what it answers."""
@@ -168,7 +165,7 @@ class Api:
 
     async def ready(self) -> Response:
         """Does Redis take work, and are the consumer groups there?"""
-        if reasons := await readiness.check(self.transport.redis, self.offered.keys):
+        if reasons := await readiness.check(self._queue.redis, self.offered.keys):
             raise DtqError("NOT_READY", " ".join(reasons))
         return answer({"status": "ready"})
 

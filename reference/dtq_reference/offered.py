@@ -12,7 +12,7 @@ import msgspec
 
 from dtq_reference.calls import Actor
 from dtq_reference.errors import DtqError
-from dtq_reference.operations import Operations, QueueStats, Steps
+from dtq_reference.operations import Operations, QueueStats, Steps, refusal
 from dtq_reference.settings import Settings
 from dtq_reference.states import TRANSITIONS
 from dtq_reference.task import QueueName, Task, TaskRequest
@@ -60,8 +60,7 @@ class Offered(Operations):
         """Show a task."""
         task = yield from self.get(task_id)
         if task is None:
-            raise DtqError("TASK_NOT_FOUND", f"There is no task {task_id[:200]!r}; a task's id is "
-                                             "32 lower-case hexadecimal digits.")
+            raise refusal("unknown", task_id[:200])
         return task
 
     def cancel_task(self, task_id: str, by: Actor) -> Steps[Shown]:

@@ -171,11 +171,11 @@ class Operations:
         """Take a step with one task; returns the script's verdict. Refused as `REFUSALS` say."""
         queue, priority = yield from self._known(task_id, "queue", "priority")
         if queue is None or priority is None or only_of not in (None, queue):
-            raise _refusal("unknown", task_id)
+            raise refusal("unknown", task_id)
         stream = self.keys.stream(queue, int(priority))
         verdict, about = yield call(self.keys, self.settings, by, task_id, stream, **more)
         if verdict.decode() in REFUSALS:
-            raise _refusal(verdict.decode(), task_id, about.decode())
+            raise refusal(verdict.decode(), task_id, about.decode())
         return str(verdict.decode())
 
     def cancel(self, task_id: str, by: Actor) -> Steps[str]:
@@ -195,7 +195,7 @@ class Operations:
                 yield calls.discard(self.keys, self.settings, by, task_id=task_id)):
             return
         [status] = yield from self._known(task_id, "status")
-        raise _refusal("refused", task_id, status) if status else _refusal("unknown", task_id)
+        raise refusal("refused", task_id, status) if status else refusal("unknown", task_id)
 
     def dead_letters(self, limit: int = 100) -> Steps[list[DeadLetter]]:
         """The newest dead letters, newest first."""
@@ -308,13 +308,14 @@ class Operations:
 def _submitted(request: TaskRequest, verdict: str, task_id: str,
                status: str) -> Submitted | DtqError:
     if verdict in REFUSALS:
-        return _refusal(verdict, request.queue, status if verdict == "full" else task_id)
+        return refusal(verdict, request.queue, status if verdict == "full" else task_id)
     if verdict == "again":
         return Again(task_id, status)
     return Submitted(task_id, status, duplicate=verdict == "duplicate")
 
 
-def _refusal(verdict: str, of: str, about: str = "") -> DtqError:
+def refusal(verdict: str, of: str, about: str = "") -> DtqError:
+    """The refusal that a verdict of a script stands for, of this task or queue."""
     code, sentence, detail = REFUSALS[verdict]
     return DtqError(code, sentence.format(of=of, about=about), **{detail: about} if detail else {})
 

@@ -18,6 +18,11 @@ RESEND_LIMIT_S = 30.0
 the first copy of a submission may have finished and been forgotten."""
 
 
+def _limit_s(operations: Operations, given: float | None) -> float:
+    longest = min(RESEND_LIMIT_S, operations.settings.task_retention_s)
+    return longest if given is None else given
+
+
 class Queue(Transport):
     """A connection to one installation. Threads that share it wait for each other.
 
@@ -31,7 +36,7 @@ class Queue(Transport):
 
     def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:
         """Carry out an operation; `limit_s` bounds how long each of its calls is sent again."""
-        limit_s = limit_s or min(RESEND_LIMIT_S, self.operations.settings.task_retention_s)
+        limit_s = _limit_s(self.operations, limit_s)
         try:
             call = next(steps)
             while True:
@@ -57,7 +62,7 @@ class AsyncQueue(AsyncTransport):
 
     async def do(self, steps: Steps[T], *, limit_s: float | None = None) -> T:
         """Carry out an operation; `limit_s` bounds how long each of its calls is sent again."""
-        limit_s = limit_s or min(RESEND_LIMIT_S, self.operations.settings.task_retention_s)
+        limit_s = _limit_s(self.operations, limit_s)
         try:
             call = next(steps)
             while True:

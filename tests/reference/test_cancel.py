@@ -51,6 +51,16 @@ def test_what_waits_is_cancelled_at_once_and_nothing_leads_to_it_any_more(
     assert engine.take(worker).tasks == []
 
 
+def test_an_event_of_a_task_whose_record_somebody_spoiled_is_told_all_the_same(
+        engine: Engine) -> None:
+    task_id = engine.submit()
+    engine.redis.hset(engine.keys.task_prefix + task_id, "attempt", "many")
+    ear = engine.listen()
+    assert engine.cancel(task_id) == "cancelled"
+    (event,) = ear.heard()
+    assert (event["type"], event["attempt"]) == ("TASK_CANCELLED", 0)
+
+
 @pytest.mark.parametrize("waits", WAITING)
 def test_a_cancellation_is_audited_once(engine: Engine, waits: Callable[..., str]) -> None:
     task_id = waits(engine)

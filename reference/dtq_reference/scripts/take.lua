@@ -116,9 +116,9 @@ end
 -- The other levels have no entry, neither new nor pending, and are passed by; not so by a look for
 -- ended leases, so that a group that is gone is missed.
 local filled = {}
-local function has_entries(level) return redis.call('XLEN', KEYS[level]) > 0 end
+local function is_filled(level) return redis.call('XLEN', KEYS[level]) > 0 end
 for level = 1, 10 do
-  if call.reap or has_entries(level) then filled[#filled + 1] = level end
+  if call.reap or is_filled(level) then filled[#filled + 1] = level end
 end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
@@ -227,12 +227,11 @@ for _, level in ipairs(filled) do
   if stop or #tasks >= call.room then break end
 end
 
-local function groups_of(level) return redis.call('XINFO', 'GROUPS', KEYS[level]) end
 local last_ids = {}
 if not stop and #tasks < call.room then
   for level = 1, 10 do last_ids[level] = '0-0' end  -- where there is no entry, any will be new
   for _, level in ipairs(filled) do
-    for _, group in ipairs(has_entries(level) and groups_of(level) or {}) do
+    for _, group in ipairs(is_filled(level) and redis.call('XINFO', 'GROUPS', KEYS[level]) or {}) do
       group = fields_of(group)
       if group.name == GROUP then last_ids[level] = group['last-delivered-id'] end
     end
