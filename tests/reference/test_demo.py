@@ -56,3 +56,18 @@ def test_an_interrupt_ends_it_well_also_while_it_starts(children: int) -> None:
         assert (process.wait(30), psutil.wait_procs(left, timeout=30)[1]) == (0, [])
     finally:
         process.kill()
+
+
+def test_an_interrupt_waits_until_each_process_is_noted() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    noted: list[signal.Signals] = []
+    try:
+        for number in numbers:
+            with pytest.raises(KeyboardInterrupt), demo._interruptible_afterwards():
+                signal.raise_signal(number)
+                noted.append(number)
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    assert noted == list(numbers)

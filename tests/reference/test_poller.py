@@ -1,9 +1,16 @@
-"""The poller in a real worker: in which order it takes what waits."""
+"""The poller: in which order it takes what waits, in a real worker, and how much at a time."""
 
 from __future__ import annotations
 
+import asyncio
+
+import msgspec
+import pytest
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
+from dtq_reference.calls import Identity, Taken
+from dtq_reference.hands import Hands, Hold
+from dtq_reference.poller import Poller
 
 from tests.reference.engine import Engine
 from tests.reference.processes import LIMIT_S, start_worker, wait_for_status
@@ -26,3 +33,31 @@ def test_an_ended_lease_keeps_its_place_however_full_the_higher_levels_are(
     started = [line.task_id for line in lab.witness_lines()
                if line.event == "start" and line.task_id in mine]
     assert started == [*urgent, lost, *idle]
+
+
+@pytest.mark.parametrize(("concurrency", "batches"), [
+    (4, [4]), (8, [8]), (20, [8, 8, 4]), (30, [10, 10, 10])])
+def test_a_take_asks_for_a_part_of_the_capacity_but_not_for_few(
+        engine: Engine, concurrency: int, batches: list[int]) -> None:
+    """So that one batch can be taken while another is executed."""
+    for _ in range(40):
+        engine.submit()
+    taken: list[int] = []
+
+    async def fill() -> None:
+        settings = msgspec.structs.replace(engine.settings, worker_concurrency=concurrency)
+        hands = Hands(settings, Identity("w", "0"), "default")
+        hands.is_beating = True
+        await hands.register(again=False)
+
+        def begin(tasks: list[Taken], lease_until: float) -> None:
+            taken.append(len(tasks))
+            hands.holds |= {task.hold: Hold(task, lease_until) for task in tasks}
+            if hands.room == 0:
+                hands.drain()
+
+        await Poller(hands, begin).run()
+        await hands.transport.close()
+
+    asyncio.run(fill())
+    assert taken == batches

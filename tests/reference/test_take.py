@@ -149,6 +149,16 @@ def test_a_take_whose_answer_was_lost_is_given_again_with_the_same_attempt_befor
     assert "losses" not in engine.record(lost) or engine.record(lost)["losses"] == "0"
 
 
+def test_a_lost_answer_is_given_again_though_an_earlier_attempt_is_in_hand(engine: Engine) -> None:
+    mine, other, _ = engine.worker("mine"), engine.worker("other"), engine.submit()
+    old = engine.take_one(mine)
+    engine.end_leases()
+    engine.take_one(other)
+    engine.release(other)
+    for _ in range(2):  # the first answer is lost
+        assert engine.take_one(mine, in_hand=[old]).attempt == 2
+
+
 def test_a_lost_answer_is_given_again_even_when_there_is_no_room_for_more(engine: Engine) -> None:
     for _ in range(3):
         engine.submit()
@@ -245,15 +255,18 @@ def test_with_dead_lettering_off_an_orphan_is_acknowledged_and_deleted(engine: E
 
 
 # DLV-21
-def test_an_entry_of_a_finished_task_is_acknowledged_and_not_handed_out(engine: Engine) -> None:
-    worker = engine.worker()
-    task_id = engine.submit()
+def test_an_entry_of_a_finished_task_is_absorbed_and_announced_once(engine: Engine) -> None:
+    worker, task_id = engine.worker(), engine.submit()
     stream = engine.keys.stream("default", 5)
     (_, fields), = engine.redis.xrange(stream)
     engine.settle(worker, succeeded(engine.take_one(worker)))
     engine.redis.xadd(stream, fields)
-    assert engine.take(worker).tasks == []
+    ear = engine.listen()
+    for _ in range(2):
+        assert engine.take(worker).tasks == []
     assert (engine.status(task_id), engine.redis.xlen(stream)) == ("succeeded", 0)
+    assert [(event["type"], event["task_id"]) for event in ear.heard()] == [
+        ("TASK_DUPLICATE_ABSORBED", task_id)]
 
 
 def test_a_second_entry_of_a_waiting_task_is_not_handed_out(engine: Engine) -> None:
@@ -485,16 +498,3 @@ def test_each_start_is_announced_redeliveries_too_and_an_answer_given_again_is_n
     assert [(event["type"], event["task_id"], event["attempt"], event["worker_id"])
             for event in ear.heard()] == [
         ("TASK_STARTED", task_id, 1, "first"), ("TASK_STARTED", task_id, 2, "second")]
-
-
-def test_an_absorbed_duplicate_is_announced_once(engine: Engine) -> None:
-    worker = engine.worker()
-    task_id = engine.submit()
-    (_, fields), = engine.redis.xrange(engine.keys.stream("default", 5))
-    engine.settle(worker, succeeded(engine.take_one(worker)))
-    engine.redis.xadd(engine.keys.stream("default", 5), fields)
-    ear = engine.listen()
-    for _ in range(2):
-        engine.take(worker)
-    assert [(event["type"], event["task_id"]) for event in ear.heard()] == [
-        ("TASK_DUPLICATE_ABSORBED", task_id)]
