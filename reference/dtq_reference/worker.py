@@ -49,12 +49,19 @@ class Worker:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop)
-        await self.hands.register(again=False)
+        hello = loop.create_task(self.hands.register(again=False))
+        stop = loop.create_task(self.hands.draining.wait())
+        await asyncio.wait({hello, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if not hello.done():  # without Redis nothing was taken that could be given back
+            hello.cancel()
+            await self._try(calls.goodbye(*self.hands.who), limit_s=FAREWELL_LIMIT_S)
+            return self.hands.exit_code
+        await hello
         duties = [loop.create_task(_supervise(duty)) for duty in (
             Poller(self.hands, self._begin), self.settler, self.heartbeat, Scheduler(self.hands))]
         log.info("worker %s is ready, concurrency %d", self.hands.identity.consumer,
                  self.hands.settings.worker_concurrency)
-        await self.hands.draining.wait()
+        await stop
         await self._stop(duties)
         return self.hands.exit_code
 

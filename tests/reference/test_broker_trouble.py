@@ -7,6 +7,8 @@ How long that took is printed, and not judged but for a bound on waiting; the pr
 from __future__ import annotations
 
 import shutil
+import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -199,3 +201,16 @@ def test_no_lease_counts_as_ended_while_the_server_is_younger_than_one(tmp_path:
                             limit_s=LIMIT_S)
         assert time.monotonic() - began >= engine.settings.visibility_timeout_s
         assert taken.task_id == task_id
+
+
+# STOP-01
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_waits_for_redis_ends_when_it_is_asked_to_stop(
+        lab: Lab, number: signal.Signals) -> None:
+    worker = lab.start(
+        f"waits-{number.name}", [sys.executable, "-m", "dtq_reference.cli", "worker", "run"],
+        role="worker", environment={"DTQ_REDIS_URL": "redis://127.0.0.1:1/0"})
+    wait_for(lambda: says(worker, "sending again"), reason="it to miss Redis", limit_s=LIMIT_S)
+    worker.send(number, asked="terminate")
+    worker.wait(LIMIT_S)
+    assert worker.exit_code == 0
