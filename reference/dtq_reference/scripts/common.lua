@@ -18,13 +18,13 @@ local NOW = time[1] * 1000 + math.floor(time[2] / 1000)  -- epoch ms, the same i
 -- The JSON is put together here, since cjson would take several times as long for each event.
 local published = 0
 local EVENT = '{"event_id":"' .. time[1] .. '-' .. time[2] .. '-%d","ts":' .. NOW .. ',"type":"%s",'
-    .. '"task_id":%s,"queue":%s,"task_type":%s,"attempt":%d,"worker_id":'
-    .. cjson.encode(call.worker_id or '') .. '%s}'
+    .. '"task_id":%s,"queue":%s,"task_type":%s,"attempt":%d,"worker_id":%s%s}'
 local function publish(what, about, metadata)
   published = published + 1
   redis.call('PUBLISH', call.events, string.format(
       EVENT, published, what, cjson.encode(about.task_id or ''), cjson.encode(about.queue or ''),
       cjson.encode(about.task_type or ''), tonumber(about.attempt) or 0,
+      cjson.encode(call.worker_id or ''),
       metadata and ',"metadata":' .. cjson.encode(metadata) or ''))
 end
 
