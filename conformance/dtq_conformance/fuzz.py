@@ -20,7 +20,7 @@ import msgspec
 from hypothesis.stateful import run_state_machine_as_test
 from rich.text import Text
 
-from dtq_conformance import exits, lives, terminal, trial
+from dtq_conformance import exits, lives, nursery, terminal, trial
 from dtq_conformance.bench import Bench
 from dtq_conformance.checkers import CHECKERS
 from dtq_conformance.history import History, Timing
@@ -29,7 +29,7 @@ from dtq_conformance.player import CONCURRENCY, WORKERS, Player
 from dtq_conformance.run import add_trial_arguments, input_faults, number_from_1
 from dtq_conformance.state_machine import TaskLife
 from dtq_conformance.steps import Life, recovery_more_ms
-from dtq_conformance.target import CLAIMS, TargetKind, load_target
+from dtq_conformance.target import CLAIMS, TargetKind, load_target, preloaded_for
 from dtq_conformance.trial import Begun, Options, Run, Trial, begin, carry_out
 
 NAME = "fuzz"
@@ -139,7 +139,8 @@ def fuzz(kind: TargetKind, options: Options, *, examples: int, steps: int,
         suppress_health_check=list(hypothesis.HealthCheck),
         verbosity=hypothesis.Verbosity.quiet)
     found = Found()
-    with Lab(options.out / "logs", broker=options.broker) as lab, \
+    with nursery.forking(preloaded_for(kind)), \
+            Lab(options.out / "logs", broker=options.broker) as lab, \
             _beds(kind, replace(options, broker=lab.broker.url), lab.broker.description) as beds:
 
         def play(life: Life) -> None:

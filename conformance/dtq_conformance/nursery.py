@@ -27,9 +27,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import msgspec
 
@@ -47,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `apart`: it leads a session, not only a group, and waits for its release before it begins.
     `may_ask`: it gets a channel of its own, and `ours` gives it the nursery; `preload` are modules
-    to import beforehand.
+    to import beforehand, if the scheduler's end asks.
     """
 
     words: list[str]
@@ -112,7 +112,8 @@ class Forked:
 class Asker:
     """The end of a channel to the nursery from which processes are asked for, by any thread."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, preload: Sequence[str] = ()) -> None:
+        self.preload = list(preload)
         self._channel = channel
         self._lock = threading.Lock()
 
@@ -132,25 +133,26 @@ class Asker:
 
 
 class Nursery(Asker):
-    """The scheduler's end. The process starts at once."""
+    """The end of whoever has it. The process starts at once; before it forks it imports the modules
+    `preload`, a target's."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: Sequence[str] = ()) -> None:
         channel, theirs = socket.socketpair()
-        super().__init__(channel)
+        super().__init__(channel, preload)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "dtq_conformance.nursery"],
                 stdin=theirs.fileno(), stdout=subprocess.DEVNULL, process_group=0)
         self.pid = self._process.pid
 
-    def start(self, words: Sequence[str], *, may_ask: bool = False,
-              preload: Sequence[str] = ()) -> Forked:
-        """Start `python -P -m WORDS`; returns when it is there. Raises `NurseryError`."""
+    def start(self, words: Sequence[str]) -> Forked:
+        """Start `python -P -m WORDS`, which may ask the nursery for others if that has preloaded
+        what they need; returns when it is there. Raises `NurseryError`."""
         pipes = [os.pipe() for _ in range(3)]
         theirs = [pipes[0][0], *(write for _, write in pipes[1:])]
         try:
-            child = self.fork(Asked(words=list(words), may_ask=may_ask, preload=list(preload)),
-                              *theirs)
+            child = self.fork(Asked(words=list(words), may_ask=bool(self.preload),
+                                    preload=self.preload), *theirs)
         except NurseryError:
             for number in (pipes[0][1], *(read for read, _ in pipes[1:])):
                 os.close(number)
@@ -174,6 +176,20 @@ def ours() -> Asker | None:
     return _ours[0] if _ours else None
 
 
+@contextlib.contextmanager
+def forking(preload: Sequence[str]) -> Iterator[None]:
+    """Within, `start_apart` has processes forked by a nursery with these modules. With none of
+    them, or where there is a nursery already, all stays as it is."""
+    if not preload or _ours:
+        yield
+        return
+    _ours.append(Nursery(preload))
+    try:
+        yield
+    finally:
+        cast(Nursery, _ours.pop()).close()
+
+
 Started = subprocess.Popen[bytes] | Child
 
 
@@ -190,7 +206,8 @@ def start_apart(argv: Sequence[str], environment: Mapping[str, str], *, stdin: i
     waits, release = os.pipe()
     try:
         child = asker.fork(Asked(words=words, here="-P" not in argv[:2],
-                                 environment=dict(environment), apart=True),
+                                 environment=dict(environment), apart=True,
+                                 preload=asker.preload),
                            stdin, output, errors, waits)
         tell(child.pid)
         os.write(release, b".")
@@ -258,16 +275,24 @@ def _tell_of_ends(living: dict[int, int]) -> None:
 
 
 def _preload(asked: Asked) -> None:
-    """Import what this trial will import. What fails here fails there too, and is told there."""
+    """Import what this process, and those that it may ask for, will import. What fails here fails
+    there too, and is told there."""
     with contextlib.suppress(Exception):
-        module, command = asked.words[:2]
-        commands = importlib.import_module(f"{module}.__main__").COMMANDS
-        del sys.modules[f"{module}.__main__"]  # each trial runs it afresh
-        for name in (commands[command][0], *PRELOADED, *asked.preload):
+        for name in (*_of_command(asked), *PRELOADED, *asked.preload):
             if name not in sys.modules:
                 importlib.import_module(name)
                 gc.collect()
                 gc.freeze()  # what the collector leaves alone stays shared with the children
+
+
+def _of_command(asked: Asked) -> list[str]:
+    """The module of a room's command; none for a lab's process."""
+    if asked.apart:
+        return []
+    module, command = asked.words[:2]
+    commands = importlib.import_module(f"{module}.__main__").COMMANDS
+    del sys.modules[f"{module}.__main__"]  # each trial runs it afresh
+    return [commands[command][0]]
 
 
 def _become(asked: Asked, given: Sequence[int], channel: socket.socket | None,

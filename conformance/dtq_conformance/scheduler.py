@@ -131,8 +131,8 @@ class Running:
             return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     stderr=subprocess.PIPE, text=True, process_group=0)
         if self._nursery is None:
-            self._nursery = Nursery()
-        return self._nursery.start(words, may_ask=bool(self._preload), preload=self._preload)
+            self._nursery = Nursery(self._preload)
+        return self._nursery.start(words)
 
     def ended(self, process: Child) -> None:
         """Forget one that has ended."""

@@ -14,8 +14,9 @@ from dtq_conformance.history import Fault, Process, read
 
 pytestmark = pytest.mark.slow
 
-SEED = "1"
-"""What it draws depends also on the modules that are loaded: Hypothesis tries their constants."""
+ABSORBED, IGNORED = "4", "19"
+"""Seeds under which the two defects are found and shrunk with few lives. What is drawn depends also
+on the modules that are loaded, since Hypothesis tries their constants; then it takes longer."""
 LIVES = "200"
 """Ample: one life in ten or so has what these engines cannot do, and the first ends the drawing."""
 
@@ -45,7 +46,7 @@ def test_the_reference_is_accused_of_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_second_redelivery_that_is_absorbed_is_found_and_shrunk_to_five_steps(
         tmp_path: Path) -> None:
-    done = fuzz(tmp_path, "--target", "broken:absorbs_second_redelivery", "--seed", SEED,
+    done = fuzz(tmp_path, "--target", "broken:absorbs_second_redelivery", "--seed", ABSORBED,
                 "--steps", "6", "--claims", "delivery", "--examples", LIVES, "--json")
     assert done.returncode == 1, done.stderr
     found = told(done)
@@ -57,12 +58,12 @@ def test_a_second_redelivery_that_is_absorbed_is_found_and_shrunk_to_five_steps(
     history = read(Path(found["history"]))
     assert sum(fault.phase == "begin" for fault in history.of(Fault)) == len(befallen)
     assert {process.role for process in history.of(Process)} == {"worker", "pacemaker"}
-    assert f"--seed {SEED}" in found["repeat"]
+    assert f"--seed {ABSORBED}" in found["repeat"]
 
 
 @pytest.mark.slow
 def test_a_pause_that_is_ignored_is_found(tmp_path: Path) -> None:
-    done = fuzz(tmp_path, "--target", "broken:ignores_pauses", "--seed", SEED, "--steps", "5",
+    done = fuzz(tmp_path, "--target", "broken:ignores_pauses", "--seed", IGNORED, "--steps", "5",
                 "--claims", "pause", "--examples", LIVES, "--json")
     assert done.returncode == 1, done.stderr
     found = told(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -231,8 +232,9 @@ def test_what_is_no_module_of_this_python_is_started_anew(
 
 
 @pytest.mark.parametrize("may_ask", [True, False])
-def test_a_trial_asks_only_if_it_may(nursery: Nursery, may_ask: bool) -> None:
-    output, errors, code = ended(nursery.start(["asks"], may_ask=may_ask))
+def test_a_trial_asks_only_if_it_may(programs: None, may_ask: bool) -> None:
+    with contextlib.closing(Nursery(["json"] if may_ask else [])) as nursery:
+        output, errors, code = ended(nursery.start(["asks"]))
     assert (output.strip(), errors, code) == (f"{may_ask}", "", 0)
 
 
