@@ -156,7 +156,8 @@ def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room
                  [*keys.streams(queue), keys.worker_prefix + identity.worker_id,
                   keys.dead_letters, keys.paused(queue)],
                  keys, settings, **identity.names, room=room, reap=reap,
-                 in_hand=[taken.hold for taken in in_hand], lease_ms=settings.lease_ms)
+                 in_hand=[taken.hold for taken in in_hand], lease_ms=settings.lease_ms,
+                 is_signed=bool(settings.signing_key))
 
 
 def read_take(reply: Any) -> TakeReply:

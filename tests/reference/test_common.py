@@ -3,7 +3,15 @@ events."""
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
+from dtq_conformance.lab import Lab
+from dtq_conformance.waiting import wait_for
+from redis.client import PubSub
 
 from tests.reference.engine import Engine, failed
 
@@ -92,6 +100,55 @@ def test_an_event_has_the_fields_of_the_contract_and_an_id_of_its_own(engine: En
         assert isinstance(event["ts"], int)
         assert abs(event["ts"] - engine.now_ms()) < 60_000
         assert event["task_type"] == "tü"
+
+
+# Listeners --------------------------------------------------------------------------------------
+
+SEVERAL = [{"task_type": "noop"}] * 5
+
+
+def published(engine: Engine) -> int:
+    """How many messages the server was given, by anybody."""
+    return int(engine.redis.info("commandstats").get("cmdstat_publish", {}).get("calls", 0))
+
+
+def heard(subscription: PubSub, count: int) -> list[str]:
+    """The task ids of the next events that a subscription gets."""
+    messages = [subscription.get_message(timeout=5) for _ in range(count)]
+    return [json.loads(message["data"])["task_id"] for message in messages if message]
+
+
+def test_what_nobody_hears_is_not_made(engine: Engine) -> None:
+    before = published(engine)
+    engine.do(engine.operations.submit_all(SEVERAL))
+    assert published(engine) - before == 1
+    ear = engine.listen()
+    engine.do(engine.operations.submit_all(SEVERAL))
+    assert len(ear.heard()) == len(SEVERAL)
+
+
+def test_whoever_listens_by_a_pattern_hears_everything_too(engine: Engine) -> None:
+    with engine.redis.pubsub(ignore_subscribe_messages=True) as subscription:
+        subscription.psubscribe(f"{engine.keys.prefix}*")
+        subscription.get_message(timeout=5)
+        answers = engine.do(engine.operations.submit_all(SEVERAL))
+        assert heard(subscription, len(SEVERAL)) == [each.task_id for each in answers]
+
+
+@pytest.mark.slow
+def test_whoever_listens_on_a_replica_hears_everything_too(tmp_path: Path) -> None:
+    with Lab(tmp_path / "home") as home, Lab(tmp_path / "copy") as copy, \
+            home.broker.connect() as master, copy.broker.connect() as replica, \
+            closing(Engine(home.broker.url, "replicated:")) as engine, \
+            replica.pubsub(ignore_subscribe_messages=True) as subscription:
+        master.config_set("repl-diskless-sync-delay", 0)
+        replica.replicaof(*urlsplit(home.broker.url).netloc.split(":"))
+        wait_for(lambda: replica.info("replication")["master_link_status"] == "up",
+                 reason="the replica to have its master", limit_s=20)
+        subscription.subscribe(engine.keys.events)
+        subscription.get_message(timeout=5)
+        answers = engine.do(engine.operations.submit_all(SEVERAL))
+        assert heard(subscription, len(SEVERAL)) == [each.task_id for each in answers]
 
 
 def test_a_spent_budget_and_an_orphan_are_announced_as_dead_lettered(engine: Engine) -> None:

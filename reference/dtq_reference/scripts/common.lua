@@ -16,12 +16,19 @@ local NOW = time[1] * 1000 + math.floor(time[2] / 1000)  -- epoch ms, the same i
 
 -- Publish what happened. `about`: task_id, queue, task_type, attempt; all of them may be absent.
 -- The JSON is put together here, since cjson would take several times as long for each event.
-local published = 0
+-- Where nobody heard the first one of this step nobody hears the others: those are not made, unless
+-- a replica or another node of a cluster might have listeners of its own.
+local published, heard_by, is_unheard = 0, nil, false
 local EVENT = '{"event_id":"' .. time[1] .. '-' .. time[2] .. '-%d","ts":' .. NOW .. ',"type":"%s",'
     .. '"task_id":%s,"queue":%s,"task_type":%s,"attempt":%d,"worker_id":%s%s}'
 local function publish(what, about, metadata)
   published = published + 1
-  redis.call('PUBLISH', call.events, string.format(
+  if published == 2 and heard_by == 0 then
+    local server = tostring(redis.pcall('INFO', 'replication', 'cluster'))
+    is_unheard = string.find(server, 'connected_slaves:0\r.*cluster_enabled:0\r')
+  end
+  if is_unheard then return end
+  heard_by = redis.call('PUBLISH', call.events, string.format(
       EVENT, published, what, cjson.encode(about.task_id or ''), cjson.encode(about.queue or ''),
       cjson.encode(about.task_type or ''), tonumber(about.attempt) or 0,
       cjson.encode(call.worker_id or ''),
@@ -64,13 +71,11 @@ end
 -- Add a queue's entry for a loaded task: its queue, task_type, payload, attempt, max_attempts,
 -- priority, timeout_ms, idempotency_key, signature. Returns its id.
 local function enqueue(stream, task)
-  local fields = {}
-  if task.signature then fields = {'signature', task.signature} end
   return redis.call('XADD', stream, '*', 'task_id', task.task_id, 'queue', task.queue,
       'task_type', task.task_type, 'payload', task.payload, 'attempt', task.attempt,
       'max_attempts', task.max_attempts, 'priority', task.priority,
       'timeout_ms', task.timeout_ms, 'idempotency_key', task.idempotency_key or '',
-      unpack(fields))
+      unpack(task.signature and {'signature', task.signature} or {}))
 end
 
 -- The schedule and its depth by queue change together.

@@ -22,8 +22,7 @@ local function held_task(task_id, entry_id, attempt)
       and (not attempt or tonumber(task.attempt) == attempt) and task or nil
 end
 
-local keep = {}
-local held = {}
+local keep, held = {}, {}
 for place, started in ipairs(call.started) do
   local level, entry_id, attempt, task_id = unpack(started)
   keep[level .. ' ' .. entry_id] = true
@@ -35,8 +34,7 @@ local function give_back(stream, entry)
   if not task then return end
   if task.cancel_requested then
     acknowledge(stream, entry[1])
-    finish(task, 'cancelled')
-    return
+    return finish(task, 'cancelled')
   end
   redis.call('HSET', task.key, 'status', 'queued')
   set_waiting(stream, entry[1])

@@ -5,7 +5,6 @@
 
 local KEPT_ATTEMPTS = 10
 
-local key = call.task_prefix .. call.task_id
 local task = load_task(call.task_id, 'status', 'queue', 'task_type', 'payload', 'priority',
                        'attempt', 'max_attempts', 'timeout_ms', 'idempotency_key', 'signature',
                        'letter_id', 'ttl_ms', 'worker_id', 'error_class', 'error_message',
@@ -35,12 +34,12 @@ task.attempt = 1
 -- lets one through that comes later
 local entry_id = enqueue(KEYS[1], task)
 redis.call('XDEL', KEYS[2], task.letter_id)
-redis.call('HDEL', key, 'letter_id', 'error_class', 'error_message', 'retryable', 'finished_at',
-           'started_at', 'duration_ms', 'retry_delay_ms', 'cancel_requested', 'holder', 'losses',
-           'worker_id', 'expires_at')
-redis.call('HSET', key, 'status', 'queued', 'attempt', 1, 'entry_id', entry_id,
+redis.call('HDEL', task.key, 'letter_id', 'error_class', 'error_message', 'retryable',
+           'finished_at', 'started_at', 'duration_ms', 'retry_delay_ms', 'cancel_requested',
+           'holder', 'losses', 'worker_id', 'expires_at')
+redis.call('HSET', task.key, 'status', 'queued', 'attempt', 1, 'entry_id', entry_id,
            'previous_attempts', cjson.encode(previous))
-if task.ttl_ms then redis.call('HSET', key, 'expires_at', NOW + task.ttl_ms) end
+if task.ttl_ms then redis.call('HSET', task.key, 'expires_at', NOW + task.ttl_ms) end
 redis.call('SADD', KEYS[3], task.queue)
 audit(KEYS[4], 'requeue', task.task_id)
 publish('TASK_QUEUED', task)

@@ -3,7 +3,7 @@
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
 -- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
---       task_id}), reap (look at ended leases too), lease_ms
+--       task_id}), reap (look at ended leases too), lease_ms, is_signed (signatures matter)
 -- returns {state, tasks, blocked, last_ids}
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
@@ -29,13 +29,13 @@ end
 
 -- An entry with the task that it leads to.
 local function read_entry(level, entry_id, flat)
-  local fields = fields_of(flat)
-  local task = load_task(fields.task_id or '', 'status', 'entry_id', 'attempt', 'max_attempts',
+  local task_id = flat[1] == 'task_id' and flat[2] or fields_of(flat).task_id or ''
+  local task = load_task(task_id, 'status', 'entry_id', 'attempt', 'max_attempts',
                          'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
                          'created_at', 'idempotency_key', 'cancel_requested', 'expires_at')
   task.attempt = tonumber(task.attempt)
   task.losses = tonumber(task.losses or 0)
-  return {level = level, id = entry_id, fields = fields, flat = flat, task = task}
+  return {level = level, id = entry_id, flat = flat, task = task}
 end
 
 local SIGNED = {'queue', 'task_type', 'payload', 'max_attempts', 'timeout_ms', 'idempotency_key'}
@@ -48,7 +48,7 @@ local function hand_over(entry, is_again)
              'holder', call.consumer, 'worker_id', call.worker_id, 'started_at', NOW)
   if not is_again then publish('TASK_STARTED', task) end
   -- a signature is for what the entry says; what is executed is what the hash says
-  local fields = entry.fields
+  local fields = call.is_signed and fields_of(entry.flat) or {}
   local is_same = fields.signature and fields.priority == tostring(10 - entry.level)
   for _, name in ipairs(is_same and SIGNED or {}) do
     is_same = is_same and fields[name] == (task[name] or '')
@@ -64,17 +64,17 @@ end
 local function bury_orphan(entry)
   acknowledge(KEYS[entry.level], entry.id)
   if not call.dlq_enabled then return end
-  local letter = entry.flat
+  local letter, fields = entry.flat, fields_of(entry.flat)
   for _, part in ipairs({'attempts_made', 0, 'failed_at_ms', NOW, 'metadata', '{}',
                          'last_error_class', 'OrphanEntry', 'last_error', 'the task has no record',
                          'retryable', 0, 'worker_id', call.worker_id,
-                         'original_queue', entry.fields.queue or ''}) do
+                         'original_queue', fields.queue or ''}) do
     letter[#letter + 1] = part
   end
   add_dead_letter(KEYS[12], letter)
   local about = {}  -- whatever somebody else may have written must not spoil an event
   for _, name in ipairs({'task_id', 'queue', 'task_type'}) do
-    about[name] = string.gsub(entry.fields[name] or '', '[^ -~]', '?')
+    about[name] = string.gsub(fields[name] or '', '[^ -~]', '?')
   end
   publish('TASK_DEAD_LETTERED', about, {error_class = 'OrphanEntry'})
 end
