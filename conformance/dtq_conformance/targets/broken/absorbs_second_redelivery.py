@@ -7,7 +7,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take", "  local is_lost = task.status == 'running'\n",
-            "  if tonumber(entry.fields.attempt) < task.attempt then\n"
+            "  if tonumber(fields_of(entry.flat).attempt) < task.attempt then\n"
             "    acknowledge(KEYS[level], entry_id)\n"
             "    return nil\n"
             "  end\n"

@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("requeue", "           'worker_id', 'expires_at')", "           'worker_id')")
-    rewrite("requeue", "if task.ttl_ms then redis.call('HSET', key, 'expires_at', NOW + "
+    rewrite("requeue", "'worker_id', 'expires_at')", "'worker_id')")
+    rewrite("requeue", "if task.ttl_ms then redis.call('HSET', task.key, 'expires_at', NOW + "
             "task.ttl_ms) end\n",
             "")
 

@@ -7,7 +7,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take", "    bury_orphan(entry)\n",
-            "    local key = call.task_prefix .. entry.fields.task_id\n"
+            "    local key = call.task_prefix .. fields_of(entry.flat).task_id\n"
             "    redis.call('HSET', key, unpack(entry.flat))\n"
             "    redis.call('HSET', key, 'status', 'queued', 'entry_id', entry.id,\n"
             "               'created_at', NOW, 'available_at', NOW, 'metadata', '{}')\n"
