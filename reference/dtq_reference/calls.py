@@ -76,6 +76,10 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
         return (self.level, self.entry_id, self.attempt, self.task_id)
 
 
+Ended = list[list[bytes]]
+"""Queue, task type and status of each task that a script ended without another attempt."""
+
+
 @dataclass(frozen=True)
 class TakeReply:
     """What `take` answered; `last_ids` is empty when there may be more to take at once."""
@@ -84,6 +88,7 @@ class TakeReply:
     tasks: list[Taken]
     blocked: bool
     last_ids: list[str]
+    ended: Ended
 
 
 class Outcome(msgspec.Struct, gc=False):
@@ -161,9 +166,9 @@ def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room
 
 
 def read_take(reply: Any) -> TakeReply:
-    state, tasks, blocked, last_ids = reply
+    state, tasks, blocked, last_ids, ended = reply
     return TakeReply(
-        state=state.decode(), blocked=bool(blocked),
+        state=state.decode(), blocked=bool(blocked), ended=ended,
         last_ids=[last_id.decode() for last_id in last_ids],
         tasks=[Taken(level, entry_id.decode(), attempt, task_id.decode(), task_type.decode(),
                      payload, max_attempts, timeout_ms, queue.decode(), bool(alone), created_at,
@@ -228,6 +233,11 @@ def release(keys: Keys, settings: Settings, identity: Identity, queue: str,
                  keys, settings, **identity.names, started=[taken.hold for taken in started])
 
 
+def read_release(reply: Any) -> Ended:
+    _held, ended = reply
+    return list(ended)
+
+
 def promote(keys: Keys, settings: Settings, identity: Identity, queues: Sequence[str]) -> Call:
     streams = [stream for queue in queues for stream in keys.streams(queue)]
     return _call("promote", [keys.scheduler_lock, keys.schedule, keys.schedule_depth, *streams],
@@ -243,11 +253,12 @@ class PromoteReply:
     promoted: int
     more: bool
     unknown_queue: bool
+    ended: Ended
 
 
 def read_promote(reply: Any) -> PromoteReply:
-    leader, promoted, more, unknown_queue = reply
-    return PromoteReply(bool(leader), promoted, bool(more), bool(unknown_queue))
+    leader, promoted, more, unknown_queue, ended = reply
+    return PromoteReply(bool(leader), promoted, bool(more), bool(unknown_queue), ended)
 
 
 def register(keys: Keys, settings: Settings, identity: Identity, queue: str,

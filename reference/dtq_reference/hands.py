@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from dtq_reference import calls, metrics
-from dtq_reference.calls import Identity, Taken
+from dtq_reference.calls import Ended, Identity, Taken
 from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.transport import AsyncTransport
@@ -93,6 +93,12 @@ class Hands:
         """Take an attempt out of the process's hands."""
         self.holds.pop(hold.taken.hold, None)
         self.changed.set()
+
+    def count(self, ended: Ended) -> None:
+        """Count tasks that a script ended."""
+        for queue, task_type, status in ended:
+            self.metrics.finished(queue.decode(errors="replace"),
+                                  task_type.decode(errors="replace"), status.decode())
 
     def drain(self) -> None:
         """Let the process take nothing more, and stop."""

@@ -60,6 +60,7 @@ class Poller:
         in_hand = [hold.taken for hold in hands.holds.values()]
         reply = calls.read_take(await hands.transport.call(
             calls.take(*hands.who, room=room, in_hand=in_hand, reap=reap)))
+        hands.count(reply.ended)
         self._blocked = reply.blocked
         if reap and reply.last_ids:  # all levels were looked at, not only the full ones
             self._next_reap = sent + hands.settings.reap_interval_s * random.uniform(1 - JITTER, 1)

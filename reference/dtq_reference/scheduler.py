@@ -27,6 +27,7 @@ class Scheduler:
         while not hands.draining.is_set():
             reply = calls.read_promote(await hands.transport.call_again(
                 calls.promote(hands.keys, hands.settings, hands.identity, self._queues)))
+            hands.count(reply.ended)
             if reply.unknown_queue:
                 self._queues = await self._known_queues()
             if reply.leader and time.monotonic() >= self._next_sweep:

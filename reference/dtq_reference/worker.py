@@ -12,6 +12,7 @@ import os
 import secrets
 import signal
 import time
+from typing import Any
 
 from redis.exceptions import RedisError
 
@@ -74,7 +75,9 @@ class Worker:
             hands.drop(hold)
         started = [hold.taken for hold in hands.holds.values()]
         log.info("draining: %d started", len(started))
-        await self._try(calls.release(*hands.who, started), limit_s=max(FAREWELL_LIMIT_S, limit_s))
+        if released := await self._try(calls.release(*hands.who, started),
+                                       limit_s=max(FAREWELL_LIMIT_S, limit_s)):
+            hands.count(calls.read_release(released))
         while hands.holds and (left_s := deadline - time.monotonic()) > 0:
             hands.changed.clear()
             await hands.change(left_s)
@@ -86,9 +89,9 @@ class Worker:
         await self._try(calls.goodbye(*hands.who), limit_s=FAREWELL_LIMIT_S)
         log.info("worker %s has stopped", hands.identity.consumer)
 
-    async def _try(self, call: Call, *, limit_s: float) -> None:
-        """Send a call until it is answered or the time is up. `asyncio.wait` keeps to its limit
-        whatever becomes of a cancellation inside the client."""
+    async def _try(self, call: Call, *, limit_s: float) -> Any:
+        """The reply to a call, sent until it is answered or the time is up; then None.
+        `asyncio.wait` keeps to its limit whatever becomes of a cancellation inside the client."""
         sending = asyncio.ensure_future(self.hands.transport.call_again(call))
         await asyncio.wait({sending}, timeout=limit_s)
         if not sending.done():
@@ -96,6 +99,9 @@ class Worker:
             log.warning("%s: no answer within %g s", call.script, limit_s)
         elif (error := sending.exception()) is not None:
             log.warning("%s: %s", call.script, error)
+        else:
+            return sending.result()
+        return None
 
     def _begin(self, tasks: list[Taken], lease_until: float) -> None:
         """Start executing what was taken. The heartbeat is told first: a handler may hold up

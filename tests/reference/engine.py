@@ -117,7 +117,7 @@ class Engine:
         return calls.release(self.keys, self.settings, identity, "default", started)
 
     def release(self, identity: Identity, *started: Taken) -> list[bool]:
-        return [bool(held) for held in self.run(self.release_call(identity, *started))]
+        return [bool(held) for held in self.run(self.release_call(identity, *started))[0]]
 
     def promote_call(self, leader: Identity = LEADER,
                      queues: tuple[str, ...] = ("default",)) -> Call:

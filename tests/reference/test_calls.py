@@ -70,13 +70,16 @@ def test_a_payload_that_is_not_json_is_refused_before_anything_is_sent() -> None
 
 def test_answers_are_read() -> None:
     reply = calls.read_take([b"ours", [[2, b"1-0", 3, b"a" * 32, b"t", b"{}", 5, 1000, b"default",
-                                        0, 9, b"k", b"s"]], 1, [b"1-0", b"2-0"]])
+                                        0, 9, b"k", b"s"]], 1, [b"1-0", b"2-0"],
+                             [[b"default", b"t", b"expired"]]])
     taken = msgspec.structs.replace(TAKEN, idempotency_key="k", signature="s")
-    assert reply == calls.TakeReply("ours", [taken], True, ["1-0", "2-0"])
+    assert reply == calls.TakeReply("ours", [taken], True, ["1-0", "2-0"],
+                                    [[b"default", b"t", b"expired"]])
     assert calls.read_submit([[b"full", b"a", b"7"]]) == [("full", "a", "7")]
     assert calls.read_settle([b"succeeded", b"superseded"]) == ["succeeded", "superseded"]
     assert calls.read_renew([b"other", [2, 1, 0]]) == ("other", [2, 1, 0])
-    assert calls.read_promote([1, 7, 0, 1]) == calls.PromoteReply(True, 7, False, True)
+    assert calls.read_promote([1, 7, 0, 1, []]) == calls.PromoteReply(True, 7, False, True, [])
+    assert calls.read_release([[1, 0], [[b"q", b"t", b"failed"]]]) == [[b"q", b"t", b"failed"]]
 
 
 def test_a_hold_is_what_fences_an_attempt() -> None:

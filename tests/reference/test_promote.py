@@ -100,7 +100,8 @@ def test_a_task_whose_time_to_live_is_over_when_it_is_due_expires(engine: Engine
     engine.expire(retried)
     engine.make_due(delayed, retried)
     ear = engine.listen()
-    assert engine.promote().promoted == 0
+    reply = engine.promote()
+    assert (reply.promoted, reply.ended) == (0, [[b"default", b"echo_task", b"expired"]] * 2)
     assert (engine.status(delayed), engine.status(retried)) == ("expired", "expired")
     assert engine.expires(delayed)
     assert engine.key_record("k")["state"] == "failed"

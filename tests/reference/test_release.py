@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from dtq_reference import calls
 from dtq_reference.calls import Identity, Taken
 
 from tests.reference.engine import Engine, succeeded
@@ -106,3 +107,13 @@ def test_each_task_that_is_given_back_is_announced_once(engine: Engine) -> None:
     engine.release(worker, started)
     assert [(event["type"], event["task_id"]) for event in ear.heard()] == [
         ("TASK_QUEUED", taken.task_id) for taken in others]
+
+
+def test_what_was_to_be_cancelled_is_told_as_ended(engine: Engine) -> None:
+    worker = engine.worker()
+    task_id = engine.submit()
+    engine.take(worker)
+    engine.cancel(task_id)
+    reply = engine.run(engine.release_call(worker))
+    assert calls.read_release(reply) == [[b"default", b"echo_task", b"cancelled"]]
+    assert engine.status(task_id) == "cancelled"

@@ -467,10 +467,10 @@ def test_no_attempt_begins_when_the_time_of_a_task_is_over_that_is(
     worker = engine.worker()
     engine.expire(task_id)
     ear = engine.listen()
-    assert engine.take(worker).tasks == []
+    reply = engine.take(worker)
+    assert (reply.tasks, reply.ended) == ([], [[b"default", b"echo_task", b"expired"]])
     assert (engine.status(task_id), engine.pending(), engine.depth()) == ("expired", {}, 0)
-    assert engine.expires(task_id)
-    assert engine.key_record("k")["state"] == "failed"
+    assert (engine.expires(task_id), engine.key_record("k")["state"]) == (True, "failed")
     assert ear.types() == ["TASK_EXPIRED"]
 
 

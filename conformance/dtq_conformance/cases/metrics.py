@@ -12,9 +12,10 @@ from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.exchange import Expected
 from dtq_conformance.front import api_of, inspected, send, unused_port, want
 from dtq_conformance.trial import Trial
-from dtq_conformance.waiting import WaitedTooLong, wait_for
+from dtq_conformance.waiting import WaitedTooLong, let_pass, wait_for
 
 LATER_MS = 600_000
+SOON_MS = 150
 
 
 def _counters_add_up(bench: Bench) -> None:
@@ -43,6 +44,24 @@ def _counters_add_up(bench: Bench) -> None:
                                               says=["dtq_tasks_started_total"]))
         api.get("//metrics")
         _listens_nowhere(bench)
+
+
+def _ends_without_an_attempt_count(bench: Bench) -> None:
+    """The time of three tasks is over before anybody could begin them, in their queue and in the
+    schedule; another one is executed."""
+    port = unused_port()
+    with api_of(bench) as api:
+        for delay_ms in (0, 0, 2 * SOON_MS):
+            bench.submit(through=api, ttl_ms=SOON_MS, delay_ms=delay_ms)
+        let_pass(3 * SOON_MS)
+        bench.submit(through=api)
+        worker = bench.start_worker(DTQ_WORKER_METRICS_PORT=str(port))
+        bench.await_all_terminal()
+        with contextlib.suppress(WaitedTooLong):  # then it is judged all the same
+            wait_for(lambda: _has_settled(bench, [port]), limit_s=bench.timing.recovery_ms / 1000,
+                     reason="the worker to have counted what it executed", every_s=0.1)
+        _scrape(bench, worker, port)
+        api.get("//metrics")
 
 
 def _has_settled(bench: Bench, ports: list[int]) -> bool:
@@ -75,4 +94,8 @@ CASES = (
           "Tasks end in every way, and the processes are asked what they counted.",
           ("MET-01", "MET-02", "MET-03", "MET-04", "MET-05", "DLV-01"), _counters_add_up,
           needs=("metrics", "http", "retry", "dlq")),
+    Trial("conformance", "ends_without_an_attempt_count",
+          "The time of three tasks is over before an attempt could begin; that is counted too.",
+          ("MET-02", "MET-03", "MET-04", "TTL-01", "DLV-01"), _ends_without_an_attempt_count,
+          needs=("metrics", "http", "ttl")),
 )

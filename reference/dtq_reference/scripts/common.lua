@@ -104,7 +104,10 @@ local STATE_OF_KEY = {succeeded = 'completed', failed = 'failed', dead_lettered 
 
 -- End a task: status, expiry, the record of its key if that names it, event. `task` has queue,
 -- task_type, attempt and idempotency_key; after the event's metadata come more fields and values.
+-- What a step ended is told in the answers that have a place for it, so that it can be counted.
+local ended = {}  -- {queue, task_type, status} each
 local function finish(task, status, metadata, ...)
+  ended[#ended + 1] = {task.queue or '', task.task_type or '', status}
   redis.call('HSET', task.key, 'status', status, 'finished_at', NOW, ...)
   if status ~= 'dead_lettered' then redis.call('EXPIRE', task.key, call.retention_s) end
   if task.idempotency_key then

@@ -4,11 +4,12 @@
 -- KEYS  1 scheduler lock; 2 schedule; 3 its depth by queue; then ten streams, most urgent first,
 --       for each queue
 -- ARGV  map: consumer, worker_id, lock_ms, limit, queues (names, in the order of KEYS)
--- returns {leader, promoted, more, unknown_queue}: 1 or 0; how many; 1 when more are due;
--- 1 when a due task belongs to a queue that was not named
+-- returns {leader, promoted, more, unknown_queue, ended}: 1 or 0; how many; 1 when more are due;
+-- 1 when a due task belongs to a queue that was not named; of each task that ended here its queue,
+-- task_type and status
 
 local leader = redis.call('GET', KEYS[1])
-if leader and leader ~= call.consumer then return {0, 0, 0, 0} end
+if leader and leader ~= call.consumer then return {0, 0, 0, 0, {}} end
 redis.call('SET', KEYS[1], call.consumer, 'PX', call.lock_ms)
 
 local place_of = {}
@@ -57,4 +58,4 @@ for _, task_id in ipairs(due) do
     end
   end
 end
-return {1, promoted, #due == call.limit and 1 or 0, unknown}
+return {1, promoted, #due == call.limit and 1 or 0, unknown, ended}

@@ -7,7 +7,8 @@
 -- KEYS  1-10 streams, most urgent first; 11 worker hash
 -- ARGV  map: consumer, worker_id, incarnation, started: list of {level, entry_id, attempt,
 --       task_id}
--- returns for each started attempt 1 if this process still holds it, else 0
+-- returns {held, ended}: for each started attempt 1 if this process still holds it, else 0; of each
+-- task that ended here its queue, task_type and status
 
 if redis.call('HGET', KEYS[11], 'incarnation') == call.incarnation
     and redis.call('HGET', KEYS[11], 'status') ~= 'stopped' then
@@ -47,4 +48,4 @@ for level = 1, 10 do
     if entry and not keep[level .. ' ' .. entry[1]] then give_back(KEYS[level], entry) end
   end
 end
-return held
+return {held, ended}

@@ -50,7 +50,7 @@ local function record(task, outcome, settled, mine)
   return status
 end
 
-local ended = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}  -- the entries of each level
+local done = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}  -- the entries of each level
 
 local function settle(outcome)
   local settled = 'outcome:' .. outcome.entry_id
@@ -65,13 +65,13 @@ local function settle(outcome)
       or task.entry_id ~= outcome.entry_id or tonumber(task.attempt) ~= outcome.attempt then
     return supersede(task, outcome)
   end
-  table.insert(ended[outcome.level], outcome.entry_id)
+  table.insert(done[outcome.level], outcome.entry_id)
   return record(task, outcome, settled, mine)
 end
 
 local answers = {}
 for place, outcome in ipairs(call.outcomes) do answers[place] = settle(outcome) end
 for level = 1, 10 do
-  if ended[level][1] then acknowledge(KEYS[level], unpack(ended[level])) end
+  if done[level][1] then acknowledge(KEYS[level], unpack(done[level])) end
 end
 return answers

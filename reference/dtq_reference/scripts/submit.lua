@@ -32,9 +32,7 @@ local function accept(task, status)
                  'max_attempts', task.max_attempts, 'timeout_ms', task.timeout_ms,
                  'created_at', NOW, 'available_at', NOW + task.delay_ms, 'status', status,
                  'attempt', 1}
-  local function add(name, value)
-    about[#about + 1], about[#about + 2] = name, value
-  end
+  local function add(name, value) about[#about + 1], about[#about + 2] = name, value end
   if task.ttl_ms > 0 then
     add('ttl_ms', task.ttl_ms)
     add('expires_at', NOW + task.ttl_ms)

@@ -4,18 +4,19 @@
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
 -- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
 --       task_id}), reap (look at ended leases too), lease_ms, is_signed (signatures matter)
--- returns {state, tasks, blocked, last_ids}
+-- returns {state, tasks, blocked, last_ids, ended}
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
 --              queue, alone, created_at, idempotency_key, signature of the entry} each
 --   blocked   1 when a task that must run alone waits for this process to be empty-handed
 --   last_ids  ids after which new entries stand, when nothing more was to be had; else {}
+--   ended     {queue, task_type, status} of each task that ended here without another attempt
 
 local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status')
-if not worker[1] then return {'absent', {}, 0, {}} end
-if worker[1] ~= call.incarnation then return {'other', {}, 0, {}} end
-if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}} end
+if not worker[1] then return {'absent', {}, 0, {}, {}} end
+if worker[1] ~= call.incarnation then return {'other', {}, 0, {}, {}} end
+if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}, {}} end
 
 local tasks = {}
 local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
@@ -134,8 +135,8 @@ for _, level in ipairs(filled) do
     end
   end
 end
-if redis.call('EXISTS', KEYS[13]) == 1 then return {'paused', tasks, 0, {}} end
-if alone then return {'ours', tasks, 0, {}} end
+if redis.call('EXISTS', KEYS[13]) == 1 then return {'paused', tasks, 0, {}, ended} end
+if alone then return {'ours', tasks, 0, {}, ended} end
 
 -- 2. One entry whose lease has ended. Returns stop when nothing after it may be taken now.
 local function redeliver(level, entry_id)
@@ -237,4 +238,4 @@ if not stop and #tasks < call.room then
     end
   end
 end
-return {'ours', tasks, stop == 'blocked' and 1 or 0, last_ids}
+return {'ours', tasks, stop == 'blocked' and 1 or 0, last_ids, ended}

@@ -24,6 +24,7 @@ from dtq_conformance.targets.broken import (
     cuts_results_without_a_mark,
     does_its_steps_backwards,
     does_not_count_redelivery,
+    does_not_count_what_expires,
     echoes_nothing,
     enqueues_a_copy,
     expires_what_ran,
@@ -151,7 +152,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to)}
+    makes_letters_when_told_not_to, does_not_count_what_expires)}
 
 
 def load(name: str) -> TargetKind:

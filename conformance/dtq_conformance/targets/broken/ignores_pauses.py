@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "if redis.call('EXISTS', KEYS[13]) == 1 then return {'paused', tasks, 0, {}} "
-            "end\n",
+    rewrite("take", "if redis.call('EXISTS', KEYS[13]) == 1 then return {'paused', tasks, 0, {}, "
+            "ended} end\n",
             "")
 
 

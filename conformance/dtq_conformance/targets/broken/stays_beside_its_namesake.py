@@ -6,7 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "if worker[1] ~= call.incarnation then return {'other', {}, 0, {}} end\n", "")
+    rewrite("take", "if worker[1] ~= call.incarnation then return {'other', {}, 0, {}, {}} end\n",
+            "")
     rewrite("renew", "if worker[1] ~= call.incarnation then return {'other', held} end\n", "")
 
 

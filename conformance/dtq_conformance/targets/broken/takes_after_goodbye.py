@@ -12,7 +12,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take", "if worker[2] == 'draining' or worker[2] == 'stopped' then return "
-            "{'leaving', {}, 0, {}} end\n", "")
+            "{'leaving', {}, 0, {}, {}} end\n", "")
     stop = Worker._stop
 
     async def stop_and_take(self: Worker, duties: list[Any]) -> None:
