@@ -130,6 +130,15 @@ class Stage:
         except WaitedTooLong:
             return False
 
+    def await_grown_server(self) -> None:
+        """Wait until our server is older than a lease, which it tells in whole seconds: before that
+        no lease counts as ended (WORK-19), and what a fault is to bring about may come after it."""
+        bench = self.bench
+        if server := bench.lab.broker.process:
+            grown_ns = server.start_ns + (1_000 + bench.timing.lease_ms) * 1_000_000
+            self.await_quietly(lambda: time.monotonic_ns() > grown_ns,
+                               reason="the server to be older than a lease")
+
     def _comes(self, when: When) -> bool:
         return self.await_quietly(lambda: self._has_come(when), reason=str(when))
 

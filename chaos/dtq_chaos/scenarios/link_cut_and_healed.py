@@ -29,6 +29,7 @@ def _set_up(stage: Stage) -> None:
     those of the next attempt: what it then records must change nothing."""
     bench = stage.bench
     bench.await_ready(bench.start_worker(HELD, broker_url=stage.url_of(CUT)))
+    stage.await_grown_server()  # else its leases end later than it is forgotten
     with stage.standing_by(2, 2):
         bench.submit_many(HELD, {"sleep": 3_500, "until_attempt": 1}, label="held")
         stage.await_quietly(lambda: len(bench.witnessed("start", "held")) >= HELD,
