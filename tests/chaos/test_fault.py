@@ -152,3 +152,10 @@ def test_waiting_quietly_says_whether_it_came(bench: Bench, faults: Faults,
     stage = stage_of(bench, faults)
     assert stage.await_quietly(lambda: True, reason="something")
     assert not stage.await_quietly(lambda: False, reason="nothing")
+
+
+def test_a_grown_server_is_older_than_a_lease_in_whole_seconds(
+        bench: Bench, faults: Faults) -> None:
+    stage_of(bench, faults).await_grown_server()
+    with bench.lab.broker.connect() as client:
+        assert client.info("server")["uptime_in_seconds"] * 1000 > bench.timing.lease_ms
