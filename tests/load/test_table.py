@@ -32,13 +32,14 @@ def test_a_recovery_that_took_too_long_says_of_how_many() -> None:
 
 def test_figures_come_in_the_order_of_their_list_and_depths_last() -> None:
     assert table.names(FULL) == [
-        "one_worker_per_s", "two_workers_per_s", "idle_p50_ms", "round_trips_per_task", "rss_mb",
-        "rss_leader_mb", "cost_us_at_1000", "cost_us_at_1000000"]
+        "one_worker_per_s", "two_workers_per_s", "idle_p50_ms", "round_trips_per_task",
+        "server_cpu_s_per_10k", "rss_mb", "rss_leader_mb", "cost_us_at_1000", "cost_us_at_1000000"]
 
 
 @pytest.mark.parametrize("shown", [
     "dtq 1.0", "12,000", "Its guarantee.", "celery is not installed here", "1 of 1 peers not run",
-    "one_worker_vs_bullmq", "persistence none", "HTTP, one by one", "load average 0.1 before"])
+    "one_worker_vs_bullmq", "persistence none", "HTTP, one by one", "12.5",
+    "five calls of an idle task", "load average 0.1 before"])
 def test_terminal_and_markdown_say(shown: str) -> None:
     console = Console(file=io.StringIO(), width=400)
     table.show(FULL, console)

@@ -144,6 +144,7 @@ def _measure(lab: Lab, peers: list[Peer], arguments: argparse.Namespace) -> Repo
         peers=[row_of(peer, versions.get(peer.name, ""), missing.get(peer.name, ""), runner)
                for peer in peers],
         reference_loop_per_s=figure(loop) if loop else None, http=http_figures(runner),
+        limits={name: figure(values) for name, values in runner.limits.items()},
         broken=runner.broken)
     values, reasons = results.ratios(report)
     return msgspec.structs.replace(report, ratios=values, why_null=reasons)

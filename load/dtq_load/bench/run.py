@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dtq_conformance.waiting import WaitedTooLong
 
-from dtq_load.bench import counting, ingest, measures, recovery, reference_loop
+from dtq_load.bench import counting, ingest, limits, measures, recovery, reference_loop
 from dtq_load.bench.drain import Command, drain
 from dtq_load.bench.figures import Figure, figure
 from dtq_load.bench.measures import Values
@@ -70,6 +70,7 @@ class Runner:
         self._stand, self._plan = stand, plan
         self.rows = {peer.name: Row() for peer in plan.peers}
         self.others: dict[str, list[float]] = defaultdict(list)
+        self.limits: dict[str, list[float]] = defaultdict(list)
         self.broken: dict[str, str] = {}
 
     def steps(self) -> Iterator[Step]:
@@ -78,6 +79,7 @@ class Runner:
         for number in range(plan.rounds):
             words = f"round {number + 1} of {plan.rounds}"
             yield Step("reference loop", words, self._loop)
+            yield Step("limits", words, self._limits)
             first = number % len(peers) if peers else 0
             for peer in peers[first:] + peers[:first]:
                 yield from self._round(peer, words)
@@ -138,6 +140,11 @@ class Runner:
 
     def _loop(self) -> None:
         self.others["loop"].append(reference_loop.measure(self._stand, tasks=self._plan.tasks))
+
+    def _limits(self) -> None:
+        for name, value in limits.measure(self._stand, tasks=self._plan.tasks,
+                                          calls=self._plan.latency_tasks).items():
+            self.limits[name].append(value)
 
     def _http(self) -> None:
         for name, value in ingest.measure(self._stand, tasks=self._plan.tasks).items():

@@ -23,6 +23,11 @@ HTTP_TITLES = {
     "client_limit_per_s": "the client's own limit, requests",
 }
 
+LIMIT_TITLES = {
+    "bare_commands_us": "a task's least commands in scripts, µs of the server's processor",
+    "bare_calls_ms": "the five calls of an idle task, with nothing in them, p50, ms",
+}
+
 
 def number(value: float) -> str:
     """Three digits that count, and no more precision than that."""
@@ -81,6 +86,11 @@ def http_rows(report: Report) -> Iterator[list[str]]:
         yield [f"{HTTP_TITLES.get(name, name)}, per second", cell(found)]
 
 
+def limit_rows(report: Report) -> Iterator[list[str]]:
+    for name, found in report.limits.items():
+        yield [LIMIT_TITLES.get(name, name), cell(found)]
+
+
 def facts(report: Report) -> list[str]:
     """How and where it was measured, a sentence each."""
     machine, loop = report.machine, report.reference_loop_per_s
@@ -119,7 +129,8 @@ def show(report: Report, console: Console) -> None:
         table.add_row(*row)
     if table.rows:
         console.print(table)
-    for title, lines in (("HTTP", http_rows(report)), ("Ratios", ratio_rows(report))):
+    for title, lines in (("HTTP", http_rows(report)), ("Limits", limit_rows(report)),
+                         ("Ratios", ratio_rows(report))):
         small = Table(title=title, title_justify="left", show_header=False)
         for row in lines:
             small.add_row(*row)
@@ -140,6 +151,8 @@ def markdown(report: Report) -> str:
     lines = [*_grid(["", *heads(report)], list(rows(report)))]
     if report.http:
         lines += ["", *_grid(["HTTP, one API process", ""], list(http_rows(report)))]
+    if report.limits:
+        lines += ["", *_grid(["what no engine can do without", ""], list(limit_rows(report)))]
     lines += ["", *_grid(["ratio", ""], list(ratio_rows(report)))]
     lines += ["", *_grid(["", "on a worker's death", "one worker", "settings"],
                          [[peer.name, peer.guarantee, peer.size, peer.settings]
