@@ -44,8 +44,8 @@ AGAIN = 2
 """How often a trial that has not convicted whom it convicted before is run again: some defects
 show themselves only now and then."""
 
-MATRIX_WIDTH = 150
-"""Columns of the matrix where there is no terminal to ask."""
+MATRIX_WIDTH = 200
+"""Columns that all checkers need; a narrower terminal wraps the lines, and nothing is left out."""
 
 
 @dataclass(frozen=True)
@@ -244,6 +244,7 @@ def failures_of(engine: Engine) -> list[str]:
 def _print_matrix(engines: list[Engine], failures: list[str], not_run: dict[str, str],
                   asked: Asked) -> None:
     console = terminal.console(width=MATRIX_WIDTH)
+    console.width = max(console.width, MATRIX_WIDTH)
     table = Table(title="Kill matrix: in how many trials each checker convicted each engine "
                         "(* must, + may, ? in none that was run, of more)",
                   title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
