@@ -13,4 +13,4 @@ def _put_in() -> None:
 DEFECT = Defect(
     "makes_groups_anew_at_the_end",
     "Makes a lost consumer group anew at the end of its stream: what waits there is skipped.",
-    caught_by=("nothing_lost",), also=(), put_in=_put_in)
+    caught_by=("nothing_lost",), also=("attempts_bounded",), put_in=_put_in)
