@@ -1,7 +1,8 @@
 """The server forgets all scripts, again and again, while tasks are executed and submitted.
 
 Parameters: after (for each time, how many more handlers have to end before it), label (of their
-tasks), submissions (how many more tasks are submitted after each).
+tasks), submissions (how many more tasks are submitted after each). On a server that is not ours
+others lose their scripts too: whoever calls scripts by their SHA-1 must be able to load them again.
 """
 
 from __future__ import annotations
