@@ -1,4 +1,5 @@
-"""Count how often the broker is asked something about one task, by its MONITOR command."""
+"""See what the broker is asked, by its MONITOR command: how often something about one task, and
+by which scripts."""
 
 from __future__ import annotations
 
@@ -42,6 +43,11 @@ class Monitor:
                         self._lines.append((time.monotonic_ns(), command["command"]))
         except (redis.RedisError, OSError, ValueError, AttributeError):
             return  # disconnected: the end of watching
+
+    def scripts(self) -> set[str]:
+        """The SHA-1 of each script that was called by it so far."""
+        return {_script(line) for _, line in list(self._lines)
+                if line.upper().startswith("EVALSHA ")}
 
     def times_sent(self, task_id: str, *, not_before_ns: int = 0) -> int:
         """How often the most repeated call of a script that names this task was sent so far,

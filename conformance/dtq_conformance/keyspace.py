@@ -13,6 +13,8 @@ from typing import Any
 import redis
 
 GROUP = "workers"
+RELEASED = "released"
+"""The consumer that never reads: what is pending under its name waits."""
 LEVELS = range(9, -1, -1)
 
 
@@ -80,6 +82,24 @@ class KeySpace:
         return sum(self.client.xgroup_destroy(stream, GROUP) for stream in self._streams
                    if self.client.exists(stream))
 
+    def forget_groups(self) -> dict[str, int]:
+        """Destroy the group of every level in one transaction; returns what was seen in it: how
+        many groups were there before it and after, how many entries were in hand, and how many
+        waited."""
+        with self.client.pipeline(transaction=True) as step:
+            for stream in self._streams:
+                step.xinfo_groups(stream).xpending(stream, GROUP).xlen(stream)
+                step.xgroup_destroy(stream, GROUP).xinfo_groups(stream)
+            replies = step.execute(raise_on_error=False)  # of a stream that nobody has made yet
+        seen = {"groups": 0, "left": 0, "in_hand": 0, "waiting": 0}
+        for before, pending, entries, _, after in zip(*[iter(replies)] * 5, strict=True):
+            held = _held(pending)
+            seen["groups"] += _has_group(before)
+            seen["left"] += _has_group(after)
+            seen["in_hand"] += held
+            seen["waiting"] += entries - held
+        return seen
+
     def forge_entry(self, task_id: str, payload: dict[str, Any]) -> None:
         """Add an entry of a task that has no record, as its fields stand in the contract."""
         self.client.xadd(self._streams[5], {
@@ -126,3 +146,15 @@ class KeySpace:
         """How many entries of the streams lead to this task."""
         return sum(fields[b"task_id"].decode() == task_id
                    for stream in self._streams for _, fields in self.client.xrange(stream))
+
+
+def _has_group(told: Any) -> bool:
+    """Whether the group is one of a stream's, by the reply to XINFO GROUPS."""
+    return not isinstance(told, Exception) and any(
+        each["name"].decode() == GROUP for each in told)
+
+
+def _held(told: Any) -> int:
+    """How many entries of a stream are in hand, by the reply to XPENDING."""
+    return 0 if isinstance(told, Exception) else sum(
+        each["pending"] for each in told["consumers"] if each["name"].decode() != RELEASED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -155,6 +156,52 @@ def test_groups_are_lost_with_what_was_pending_in_them(
     assert bit.detail == {"worker": "worker-1", "in_hand": ["held"], "groups": 1,
                           "held_again": []}
     assert stage.bench.keyspace.entries_of("held") == 1
+
+
+def test_all_groups_are_forgotten_while_something_is_in_hand_and_more_waits(
+        stage: Stage) -> None:
+    taken(stage, "held", "worker-1.x")
+    stage.bench.keyspace.forge_entry("waits", {})
+    bit = strike(stage, "forget_groups")
+    assert (bit.effect, bit.pids) == ("group_dropped", [])
+    assert bit.detail == {"groups": 1, "left": 0, "in_hand": 1, "waiting": 1}
+    assert [stage.bench.keyspace.entries_of(each) for each in ("held", "waits")] == [1, 1]
+
+
+@pytest.fixture
+def calling(stage: Stage) -> Iterator[None]:
+    """A client that calls a script all the time, and loads it again when it is gone."""
+    over = threading.Event()
+
+    def call() -> None:
+        with stage.bench.lab.broker.connect() as client:
+            script = client.register_script("return 1")
+            while not over.wait(0.005):
+                script()
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+def test_scripts_are_forgotten_each_time_and_known_again(stage: Stage, calling: None) -> None:
+    stage.play([Entry(fault="flush_scripts", when=When(event="at_once"), parameters={
+        "after": [0, 0], "label": "load", "submissions": 2})])
+    bit = next(record for record in stage.bench.records
+               if isinstance(record, Fault) and record.phase == "bit")
+    assert (bit.effect, bit.pids) == ("scripts_flushed", [])
+    assert bit.detail["flushes"] == 2 * [{"before": 1, "after": 0, "again": 1, "unfinished": 0}]
+    assert len(stage.bench.submissions) == 4
+
+
+def test_scripts_are_left_alone_when_no_handler_ends(
+        stage: Stage, impatient: None, calling: None) -> None:
+    stage.play([Entry(fault="flush_scripts", when=When(event="at_once"), parameters={
+        "after": [1, 1], "label": "load", "submissions": 2})])
+    assert [record.detail for record in stage.bench.records
+            if isinstance(record, Fault) and record.phase == "bit"] == [{"flushes": []}]
 
 
 def test_a_forged_entry_that_nobody_reads_is_told_to_be_left(

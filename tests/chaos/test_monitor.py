@@ -77,6 +77,15 @@ def test_scripts_that_were_called_about_the_task_before_do_not_count(
     assert sent(monitor, client, "t6", not_before_ns=now_ns) == 2
 
 
+def test_the_scripts_that_were_called_are_known_by_their_sha(
+        monitor: Monitor, client: redis.Redis) -> None:
+    client.eval("return 3", 0)
+    call(client, OTHER, "t7")
+    sent(monitor, client, "t7")
+    assert monitor.scripts() >= {client.script_load(ONE), client.script_load(OTHER)}
+    assert client.script_load("return 3") not in monitor.scripts()
+
+
 def test_it_ends_with_its_block(lab: Lab, client: redis.Redis) -> None:
     with lab.broker.connect() as watched, Monitor(watched) as monitor:
         call(client, ONE, "t7")

@@ -75,6 +75,15 @@ def shown_with_another_priority(history: History, drawn: random.Random) -> Recor
     return seen(list(history.records), task_id, priority=-1)
 
 
+def failed_though_it_ended_well(history: History, drawn: random.Random) -> Records | None:
+    """The broker was restarted, and had no scripts then."""
+    good = pick(drawn, undisturbed(history))
+    if good is None or all(spell.effect != "broker_restarted" for spell in history.spells):
+        return None
+    return seen(list(history.records), good.task_id, from_ns=good.start_ns,
+                status="dead_lettered", attempt=good.attempt, error_class="NoScriptError")
+
+
 def held_by_one_that_hangs(history: History, drawn: random.Random) -> Records | None:
     """Nobody is given the task of a handler that hangs, and it is seen with it at the end."""
     hung = pick(drawn, [e for e in executions(history)
@@ -269,7 +278,7 @@ FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "nothing_lost": (
         ("DLV-01", forgotten), ("DLV-01", never_started), ("DLV-03", not_redelivered),
         ("DLV-02", reported_without_an_end), ("TASK-01", shown_with_another_priority),
-        ("DLV-30", held_by_one_that_hangs)),
+        ("DLV-30", held_by_one_that_hangs), ("WORK-16", failed_though_it_ended_well)),
     "nothing_invented": (
         ("DLV-09", submitted_by_nobody), ("DLV-09", refused_and_executed),
         ("TASK-03", accepted_outside_the_limits), ("TASK-03", refused_without_the_field)),

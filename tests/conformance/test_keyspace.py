@@ -141,6 +141,17 @@ def test_groups_are_dropped_with_what_is_pending_and_the_entries_stay(
     assert (keys.in_hand("worker-1"), keys.entries_of("a")) == ([], 1)
 
 
+def test_groups_are_forgotten_in_a_step_that_tells_what_they_led_to(
+        client: redis.Redis, keys: KeySpace) -> None:
+    assert keys.forget_groups() == {"groups": 0, "left": 0, "in_hand": 0, "waiting": 0}
+    enqueue(client, "a", "b", "c", "d")
+    enqueue(client, "low", level=0)
+    take(client, "worker-1.x", 1)
+    take(client, "released", 1)
+    assert keys.forget_groups() == {"groups": 1, "left": 0, "in_hand": 1, "waiting": 4}
+    assert keys.forget_groups() == {"groups": 0, "left": 0, "in_hand": 0, "waiting": 5}
+
+
 def test_a_forged_entry_is_one_that_a_worker_could_take_and_has_no_record(
         client: redis.Redis, keys: KeySpace) -> None:
     keys.forge_entry("a", {"steps": []})

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import at, holder
 from dtq_conformance.history import Execution, History
+from dtq_conformance.justification import befell
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
 
@@ -21,7 +22,15 @@ PROMISES = {
     "DUR-01": "All {n} accepted tasks came to an end, whatever worker was killed.",
     "DUR-02": "All {n} accepted tasks came to an end, though the broker was killed.",
     "DLV-30": "All {n} handlers that hung past their time limit and two leases lost their task.",
+    "WORK-16": "All {n} accepted tasks came to an end that is theirs, though scripts were lost.",
+    "WORK-17": "All {n} accepted tasks came to an end, though the consumer groups were lost.",
+    "WORK-22": "All {n} accepted tasks came to an end, whatever trouble the broker had.",
 }
+
+TROUBLE = {"broker_away": ("WORK-22",), "broker_restarted": ("DUR-02", "WORK-16", "WORK-22"),
+           "group_dropped": ("WORK-17", "WORK-22"), "scripts_flushed": ("WORK-16", "WORK-22")}
+"""The promises that no accepted task is lost through the broker, for each effect of a fault. A
+server that was restarted has lost its scripts too."""
 
 REDELIVERY_ALLOWANCE_MS = 1000
 """Within this, beyond a reap interval, an ended lease is redelivered where a worker has room."""
@@ -42,8 +51,12 @@ def check(history: History) -> list[Verdict]:
                 _is_not_held_for_ever(history, ledger, execution)
     if any(life.role == "worker" and life.signal == 9 for life in history.lives):
         ledger.same("DUR-01", "DLV-01")
-    if any(spell.effect == "broker_restarted" for spell in history.spells):
-        ledger.same("DUR-02", "DLV-01")
+    effects = {spell.effect for spell in history.spells}
+    clauses = {clause for effect in effects for clause in TROUBLE.get(effect, ())}
+    for clause in sorted(clauses):
+        ledger.same(clause, "DLV-01")
+    for task_id in history.accepted if "WORK-16" in clauses else ():
+        _is_not_failed(history, ledger, task_id)
     return ledger.verdicts()
 
 
@@ -168,6 +181,26 @@ def _ended_by_its_handler(history: History, ledger: Ledger, task_id: str,
                     f"{at(history, look.answered_ns)}, but no execution of attempt {attempt} was "
                     "witnessed: it was put away without being executed.",
                     status=answer.get("status"), error_class=answer.get("error_class"))
+
+
+def _is_not_failed(history: History, ledger: Ledger, task_id: str) -> None:
+    """What ended well, within its time limit, is not put away as failed for want of a script. One
+    whose worker was lost after that may be, as WorkerLost."""
+    look = evidence.last_look(history, task_id)
+    if (look is None or look.answer.get("status") not in ("failed", "dead_lettered")
+            or look.answer.get("error_class") == "WorkerLost"):
+        return
+    for execution in history.executions.get(task_id, []):
+        if (execution.attempt == look.answer.get("attempt") and execution.outcome == "ok"
+                and execution.end_ns is not None
+                and plan.ending(evidence.request_of(history, task_id), execution.attempt) == "ok"
+                and befell(history, execution, execution.end_ns) is None):
+            ledger.violated("WORK-16", task_id, f"Task {task_id} ended ok "
+                            f"{at(history, execution.end_ns)} ({holder(execution)}), and is "
+                            f"reported as {look.answer.get('status')} by "
+                            f"{look.answer.get('error_class')} {at(history, look.answered_ns)}, "
+                            "in a run in which scripts were lost.",
+                            execution=evidence.data(execution), answer=look.answer)
 
 
 def _was_executed(history: History, ledger: Ledger, task_id: str) -> None:

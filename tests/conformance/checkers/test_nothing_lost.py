@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from dtq_conformance.checkers.nothing_lost import check
+from dtq_conformance.history import Effect
 
 from tests.conformance.histories import (
     LATE,
+    Part,
     T,
     absent,
     accuses,
@@ -203,3 +206,34 @@ def test_what_is_lost_is_lost_to_the_profile_of_what_befell() -> None:
     assert "DUR-02" not in says(check, *lost)
     assert says(check, *lost, restart)["DUR-02"] == "violated 1"
     assert says(check, submit(), born(1), restart, ran(300, 400), look())["DUR-02"] == "holds 1"
+
+
+@pytest.mark.parametrize(("effect", "clauses"), [
+    ("scripts_flushed", {"WORK-16", "WORK-22"}), ("group_dropped", {"WORK-17", "WORK-22"}),
+    ("broker_restarted", {"DUR-02", "WORK-16", "WORK-22"}), ("broker_away", {"WORK-22"}),
+    ("delayed", set())])
+def test_what_is_lost_in_the_brokers_trouble_is_lost_for_its_promises(
+        effect: Effect, clauses: set[str]) -> None:
+    about = {"DUR-02", "WORK-16", "WORK-17", "WORK-22"}
+    trouble = fault(effect, 100, 200)
+    bad = says(check, submit(), born(1), trouble, look(status="queued"))
+    good = says(check, submit(), born(1), trouble, ran(300, 400), look())
+    assert {each: bad[each] for each in about & set(bad)} == dict.fromkeys(clauses, "violated 1")
+    assert {each: good[each] for each in about & set(good)} == dict.fromkeys(clauses, "holds 1")
+
+
+def test_what_ended_well_is_not_failed_for_want_of_a_script() -> None:
+    def told(*parts: Part, error_class: str = "NoScriptError", **fields: int) -> dict[str, str]:
+        return says(check, submit(**fields), born(1), *parts, dead(error_class=error_class))
+
+    flushed = fault("scripts_flushed", 100, 200)
+    assert told(flushed, ran(50, 150))["WORK-16"] == "violated 1"
+    assert "WORK-16" not in told(ran(50, 150))
+    assert told(flushed, ran(50, 150), error_class="WorkerLost")["WORK-16"] == "holds 1"
+    assert told(flushed, ran(50, 1150), timeout_ms=1000)["WORK-16"] == "holds 1"
+    assert says(check, submit(steps=[{"fail": "permanent"}]), born(1), flushed,
+                ran(50, 150, outcome="failed"), dead())["WORK-16"] == "holds 1"
+    assert accuses(check, "WORK-16", submit(), born(1), flushed, ran(50, 150),
+                   dead(error_class="NoScriptError")) == (
+        f"Task {T} ended ok at 150 ms (attempt 1 by worker-1 (pid 101)), and is reported as "
+        "dead_lettered by NoScriptError at 60 000 ms, in a run in which scripts were lost.")

@@ -29,6 +29,7 @@ from dtq_conformance.targets.broken import (
     enqueues_a_copy,
     expires_what_ran,
     fails_on_bad_json,
+    fails_what_it_cannot_settle,
     fences_without_the_entry,
     forgets_lost_takes,
     forgets_overdue_threads,
@@ -60,10 +61,12 @@ from dtq_conformance.targets.broken import (
     leaves_the_schedule_member,
     lets_dead_letters_expire,
     lets_one_too_many_in,
+    loads_its_scripts_once,
     locks_for_ever,
     logs_payloads,
     looks_for_ended_leases_too_seldom,
     looks_once_a_second,
+    makes_groups_anew_at_the_end,
     makes_letters_when_told_not_to,
     names_no_process_in_results,
     never_expires_tasks,
@@ -152,7 +155,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, loads_its_scripts_once,
+    fails_what_it_cannot_settle, makes_groups_anew_at_the_end)}
 
 
 def load(name: str) -> TargetKind:
