@@ -11,8 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
-                 "broker_away", "broker_restarted", "group_dropped", "replaced", "forged",
-                 "deleted", "power_lost"]
+                 "broker_away", "broker_restarted", "out_of_memory", "group_dropped", "replaced",
+                 "forged", "deleted", "power_lost"]
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,7 @@ from dtq_chaos.faults import (
     delay_link,
     delete_task,
     drop_group,
+    exhaust_memory,
     forge_entry,
     kill_all_workers,
     kill_leader,
@@ -18,6 +19,7 @@ from dtq_chaos.faults import (
     lose_settlement_reply,
     lose_submission_reply,
     lose_take_reply,
+    refuse_writes,
     restart_broker,
     start_namesake,
     starve_link,
@@ -26,7 +28,7 @@ from dtq_chaos.faults import (
 )
 
 FAULTS: dict[str, FaultKind] = {module.KIND.name: module.KIND for module in (
-    cut_link, cut_power, delay_link, delete_task, drop_group, forge_entry, kill_all_workers,
-    kill_leader, kill_producer, kill_worker, lose_replies, lose_settlement_reply,
-    lose_submission_reply, lose_take_reply, restart_broker, start_namesake, starve_link,
-    stop_worker, terminate_worker)}
+    cut_link, cut_power, delay_link, delete_task, drop_group, exhaust_memory, forge_entry,
+    kill_all_workers, kill_leader, kill_producer, kill_worker, lose_replies,
+    lose_settlement_reply, lose_submission_reply, lose_take_reply, refuse_writes, restart_broker,
+    start_namesake, starve_link, stop_worker, terminate_worker)}

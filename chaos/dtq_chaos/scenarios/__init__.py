@@ -7,6 +7,8 @@ from dtq_chaos.scenarios import (
     all_workers_killed_at_once,
     bandwidth_too_low,
     broker_killed_after_its_answers,
+    broker_out_of_memory,
+    broker_refuses_writes,
     broker_restarted_under_holders,
     canary,
     entry_without_a_record,
@@ -34,7 +36,7 @@ from dtq_chaos.scenarios import (
 
 SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for module in (
     all_workers_killed_at_once, bandwidth_too_low, broker_killed_after_its_answers,
-    broker_restarted_under_holders, canary,
+    broker_out_of_memory, broker_refuses_writes, broker_restarted_under_holders, canary,
     entry_without_a_record, group_lost_mid_handler, latency_on_every_link, link_cut_and_healed,
     poison_task, power_fails, producer_killed_mid_submission, replaced_worker_killed,
     scheduler_leader_killed, settlement_reply_lost, submission_reply_lost, take_reply_lost,

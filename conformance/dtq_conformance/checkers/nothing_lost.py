@@ -20,8 +20,13 @@ PROMISES = {
     "DLV-04": "All {n} tasks that lost their holder twice were redelivered again.",
     "DUR-01": "All {n} accepted tasks came to an end, whatever worker was killed.",
     "DUR-02": "All {n} accepted tasks came to an end, though the broker was killed.",
+    "WORK-22": "All {n} accepted tasks that the server still had came to an end, whatever had "
+               "befallen it.",
     "DLV-30": "All {n} handlers that hung past their time limit and two leases lost their task.",
 }
+
+TROUBLE = ("broker_away", "broker_restarted", "out_of_memory")
+"""What may befall a server that keeps its data."""
 
 REDELIVERY_ALLOWANCE_MS = 1000
 """Within this, beyond a reap interval, an ended lease is redelivered where a worker has room."""
@@ -44,6 +49,8 @@ def check(history: History) -> list[Verdict]:
         ledger.same("DUR-01", "DLV-01")
     if any(spell.effect == "broker_restarted" for spell in history.spells):
         ledger.same("DUR-02", "DLV-01")
+    if any(spell.effect in TROUBLE for spell in history.spells):
+        ledger.same("WORK-22", "DLV-01")
     return ledger.verdicts()
 
 

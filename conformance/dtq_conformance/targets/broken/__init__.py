@@ -16,6 +16,7 @@ from dtq_conformance.targets.broken import (
     beats_with_payloads,
     believes_every_signature,
     calls_a_time_limit_something_else,
+    calls_refusals_unknown,
     cancels_and_leaves_the_entry,
     completes_the_keys_of_the_cancelled,
     counts_beside_its_prefix,
@@ -34,6 +35,7 @@ from dtq_conformance.targets.broken import (
     forgets_overdue_threads,
     forgets_the_dead_letter,
     forgets_the_key_early,
+    gives_up_when_refused,
     hides_that_results_expired,
     ignores_a_second_signal,
     ignores_bad_settings,
@@ -103,6 +105,7 @@ from dtq_conformance.targets.broken import (
     schedules_retry_in_two_steps,
     serves_redelivered_first,
     serves_redelivered_last,
+    settles_nothing_without_memory,
     settles_without_fencing,
     shows_running_tasks_as_active,
     spends_released_attempts,
@@ -152,7 +155,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, calls_refusals_unknown,
+    gives_up_when_refused, settles_nothing_without_memory)}
 
 
 def load(name: str) -> TargetKind:
