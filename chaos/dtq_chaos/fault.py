@@ -148,9 +148,10 @@ class Stage:
         until_ns = time.monotonic_ns() + span_ms * 1_000_000
         url = bench.lab.broker.url
         with contextlib.closing(bench.open_target(url, DTQ_TASK_RETENTION_S="1")) as impatient:
+            bench.submit({"sleep": 20}, label=label, through=impatient)
             while time.monotonic_ns() < until_ns:
-                bench.submit({"sleep": 20}, label=label, through=impatient)
                 let_pass(BETWEEN_SUBMISSIONS_MS)
+                bench.submit({"sleep": 20}, label=label, through=impatient)
 
     def _comes(self, when: When) -> bool:
         return self.await_quietly(lambda: self._has_come(when), reason=str(when))

@@ -138,13 +138,13 @@ def _is_settled(history: History, ledger: Ledger, execution: Execution,
             or evidence.superseded(execution, executions)
             or befell(history, execution, looks[-1].answered_ns) is not None):
         return
-    held = [look for look in looks if look.answer.get("status") == "running"
-            and look.answer.get("attempt") == execution.attempt]
-    if len(held) < len(looks):
+    if any(look.answer.get("status") not in (None, "running")
+           or (look.answer.get("attempt") or 0) > execution.attempt for look in looks):
         ledger.judged("WORK-21")
         return
-    late_ns = held[-1].asked_ns - ended_ns
-    if late_ns < SETTLED_MS * MS:
+    held = [look for look in looks if look.answer.get("status") == "running"
+            and look.answer.get("attempt") == execution.attempt]
+    if not held or (late_ns := held[-1].asked_ns - ended_ns) < SETTLED_MS * MS:
         return
     ledger.judged("WORK-21")
     story = (f"The handler of task {task_id} ended {execution.outcome} {at(history, ended_ns)} "

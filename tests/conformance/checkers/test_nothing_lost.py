@@ -197,9 +197,13 @@ def test_a_handler_that_hangs_is_judged_when_its_last_renewal_is_surely_over() -
 
 
 def test_what_is_lost_is_lost_to_the_profile_of_what_befell() -> None:
-    """DUR-01 is about runs in which workers were killed, DUR-02 about those of the broker."""
+    """DUR-01 is about runs in which workers were killed, DUR-02 about those of the broker, WORK-22
+    about those in which it was in trouble of any sort and kept its data."""
     lost = [submit(), born(1), look(status="queued")]
     restart = fault("broker_restarted", 100, 200)
     assert "DUR-02" not in says(check, *lost)
     assert says(check, *lost, restart)["DUR-02"] == "violated 1"
     assert says(check, submit(), born(1), restart, ran(300, 400), look())["DUR-02"] == "holds 1"
+    for trouble in (restart, fault("out_of_memory", 100, 200), fault("broker_away", 100, 200)):
+        assert says(check, *lost, trouble)["WORK-22"] == "violated 1"
+    assert "WORK-22" not in says(check, *lost, fault("group_dropped", 100, 200))
