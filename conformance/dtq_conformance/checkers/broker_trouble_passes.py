@@ -1,7 +1,9 @@
-"""The broker's trouble passes by itself: of a server that is there and refuses, or was away.
+"""The broker's trouble passes by itself: a server that keeps running refuses for a while, or says
+nothing.
 
 Judged is that workers take work again without being restarted, that what ends while memory is out
 is settled meanwhile, and that a submission which the server refused is answered with what is known.
+What follows a restart is judged by what is lost or executed again.
 """
 
 from __future__ import annotations
