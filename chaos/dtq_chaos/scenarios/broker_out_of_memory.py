@@ -14,7 +14,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
 WORKERS, CONCURRENCY = 2, 2
-HELD_MS, LASTS_MS = 600, 2_000
+HELD_MS, LASTS_MS = 800, 2_000
 RETRY_MS = 1_000
 """So long that the first retry, asked for before, falls due while memory is out."""
 

@@ -14,7 +14,7 @@ from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
 WORKERS, CONCURRENCY, HELD = 2, 3, 4
-BRIEF_MS, LONG_MS, LASTS_MS = 400, 2_800, 2_000
+BRIEF_MS, LONG_MS, LASTS_MS = 700, 2_800, 2_000
 
 
 def _plan(draw: random.Random) -> list[Entry]:
