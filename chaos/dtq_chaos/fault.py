@@ -16,13 +16,15 @@ from urllib.parse import urlsplit
 
 from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.history import Effect, Fault
-from dtq_conformance.waiting import WaitedTooLong, wait_for
+from dtq_conformance.waiting import WaitedTooLong, let_pass, wait_for
 
 from dtq_chaos.schedule import Entry, When
 from dtq_chaos.toxiproxy import Link, Toxiproxy
 
 EVENT_LIMIT_S = 15.0
 """How long an event of the schedule is waited for; one that does not come leaves no mark."""
+
+BETWEEN_SUBMISSIONS_MS = 100
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,18 @@ class Stage:
             grown_ns = server.start_ns + (1_000 + bench.timing.lease_ms) * 1_000_000
             self.await_quietly(lambda: time.monotonic_ns() > grown_ns,
                                reason="the server to be older than a lease")
+
+    def submit_for(self, span_ms: int, *, label: str) -> None:
+        """Submit one task after the other for so long, by a client that gives up after a second: it
+        sends again for no longer than records are kept (IDEM-11)."""
+        bench = self.bench
+        until_ns = time.monotonic_ns() + span_ms * 1_000_000
+        url = bench.lab.broker.url
+        with contextlib.closing(bench.open_target(url, DTQ_TASK_RETENTION_S="1")) as impatient:
+            bench.submit({"sleep": 20}, label=label, through=impatient)
+            while time.monotonic_ns() < until_ns:
+                let_pass(BETWEEN_SUBMISSIONS_MS)
+                bench.submit({"sleep": 20}, label=label, through=impatient)
 
     def _comes(self, when: When) -> bool:
         return self.await_quietly(lambda: self._has_come(when), reason=str(when))

@@ -72,6 +72,12 @@ class Broker:
             raise BrokerError(f"The broker (pid {process.pid}) still runs; kill it first.")
         self.process = server.start()
 
+    def configure(self, name: str, value: str) -> None:
+        """Change a setting of our server while it runs. Raises `BrokerError` on a visit."""
+        self._own("configured")
+        with self.connect() as client:
+            client.config_set(name, value)
+
     def append_only_file(self) -> Path:
         """The file that our server appends its writes to. Raises `BrokerError` where it keeps none
         that can be reached from here."""

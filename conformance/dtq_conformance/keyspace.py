@@ -116,6 +116,17 @@ class KeySpace:
                     return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
         return False
 
+    def refusal(self) -> str:
+        """The word with which the broker refuses a write that needs memory, OOM for instance;
+        nothing if it would take it. Nothing is written: only a key that is there is overwritten."""
+        try:
+            self.client.set(f"{self.prefix}scratch", "", xx=True)
+        except redis.OutOfMemoryError:  # from whose words redis-py has taken the first one
+            return "OOM"
+        except redis.ResponseError as error:
+            return str(error).partition(" ")[0]
+        return ""
+
     def entries(self) -> int:
         """How many entries the streams have: of tasks that wait and of those in hand."""
         return sum(self.client.xlen(stream) for stream in self._streams)

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 Effect = Literal["killed", "terminated", "stopped", "cut", "delayed", "reply_lost",
-                 "broker_away", "broker_restarted", "group_dropped", "scripts_flushed", "replaced",
+                 "broker_away", "broker_restarted", "out_of_memory", "group_dropped",
+                 "scripts_flushed", "replaced",
                  "forged", "deleted", "power_lost"]
 
 

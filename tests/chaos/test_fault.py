@@ -11,6 +11,7 @@ from dtq_chaos.schedule import Entry, When
 from dtq_conformance.bench import Bench, Worker
 from dtq_conformance.history import Fault
 from dtq_conformance.lab import Lab
+from dtq_conformance.operation import Operation
 
 from tests.conformance.miniature import Miniature, bench_of, lab_in
 
@@ -159,3 +160,16 @@ def test_a_grown_server_is_older_than_a_lease_in_whole_seconds(
     stage_of(bench, faults).await_grown_server()
     with bench.lab.broker.connect() as client:
         assert client.info("server")["uptime_in_seconds"] * 1000 > bench.timing.lease_ms
+
+
+def test_submissions_go_on_by_a_client_that_gives_up_soon(bench: Bench, faults: Faults) -> None:
+    stage = stage_of(bench, faults)
+    for span_ms, count in ((0, 1), (1, 3)):  # one more after the span, if it is not over before
+        stage.submit_for(span_ms, label="meanwhile")
+        asked = [record for record in bench.records if isinstance(record, Operation)]
+        assert {each.request["payload"]["label"] for each in asked} == {"meanwhile"}
+        assert count - 1 <= len(asked) <= count
+    target = bench.target
+    assert isinstance(target, Miniature)
+    assert target.site is not None
+    assert target.site.settings == {"DTQ_TASK_RETENTION_S": "1"}

@@ -260,6 +260,20 @@ def test_a_power_failure_costs_the_file_bytes_of_its_last_second(
         assert client.lrange("dtq:written", 0, -1) == [b"old"]
 
 
+@pytest.mark.parametrize(("fault", "effect", "word"), [
+    ("exhaust_memory", "out_of_memory", "OOM"), ("refuse_writes", "broker_away", "NOREPLICAS")])
+def test_a_server_that_refuses_writes_takes_them_again_when_it_is_mended(
+        stage: Stage, fault: str, effect: str, word: str) -> None:
+    keyspace = stage.bench.keyspace
+    bit = strike(stage, fault)
+    assert (bit.effect, bit.pids, bit.detail) == (effect, [], {"refused": [word]})
+    assert keyspace.refusal() == word
+    assert keyspace.client.ping()
+    stage.heal()
+    assert keyspace.client.set("dtq:written", 1)
+    assert bit.detail == {"refused": [word, word]}
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_after_its_module(name: str) -> None:
     assert FAULTS[name].name == name

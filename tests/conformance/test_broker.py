@@ -101,6 +101,13 @@ def test_a_server_that_still_runs_is_not_restarted(lab: Lab) -> None:
         lab.broker.restart()
 
 
+def test_our_own_server_is_configured_while_it_runs(lab: Lab) -> None:
+    with lab.broker.connect() as client:
+        for value in ("1", "0"):
+            lab.broker.configure("min-replicas-to-write", value)
+            assert client.config_get("min-replicas-to-write") == {"min-replicas-to-write": value}
+
+
 def test_when_somebody_else_took_the_port_another_is_picked(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lab: Lab) -> None:
     taken = int(lab.broker.url.rpartition(":")[2].removesuffix("/0"))
@@ -163,7 +170,8 @@ def test_a_visit_leaves_foreign_keys_settings_and_the_server_as_they_were(
             assert visit.broker.description.endswith(f"(at {host.url[8:-2]})")
             for number in range(1200):
                 client.set(f"{visit.broker.prefix}{number}", "ours")
-            for refused in (visit.broker.kill, visit.broker.restart):
+            for refused in (visit.broker.kill, visit.broker.restart,
+                            lambda: visit.broker.configure("maxmemory", "1")):
                 with pytest.raises(BrokerError, match="was running before us"):
                     refused()
         assert everything(client) == before

@@ -166,3 +166,16 @@ def test_a_worker_tells_what_it_has_in_hand_and_what_it_has_done(
     assert keys.told_by("worker-1") == (0, 0)
     client.hset("p:worker:worker-1", mapping={"active_tasks": 2, "tasks_processed": 17})
     assert keys.told_by("worker-1") == (2, 17)
+
+
+@pytest.mark.parametrize(("setting", "value", "mended", "word"), [
+    ("maxmemory", "1", "0", "OOM"), ("min-replicas-to-write", "1", "0", "NOREPLICAS")])
+def test_a_refusal_of_writes_is_told_by_its_first_word_and_nothing_is_written(
+        client: redis.Redis, keys: KeySpace, setting: str, value: str, mended: str,
+        word: str) -> None:
+    assert keys.refusal() == ""
+    client.config_set(setting, value)
+    assert keys.refusal() == word
+    client.config_set(setting, mended)
+    assert keys.refusal() == ""
+    assert client.dbsize() == 0

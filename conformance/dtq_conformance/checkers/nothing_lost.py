@@ -28,7 +28,8 @@ PROMISES = {
 }
 
 TROUBLE = {"broker_away": ("WORK-22",), "broker_restarted": ("DUR-02", "WORK-16", "WORK-22"),
-           "group_dropped": ("WORK-17", "WORK-22"), "scripts_flushed": ("WORK-16", "WORK-22")}
+           "group_dropped": ("WORK-17", "WORK-22"), "out_of_memory": ("WORK-22",),
+           "scripts_flushed": ("WORK-16", "WORK-22")}
 """The promises that no accepted task is lost through the broker, for each effect of a fault. A
 server that was restarted has lost its scripts too."""
 

@@ -200,7 +200,8 @@ def test_a_handler_that_hangs_is_judged_when_its_last_renewal_is_surely_over() -
 
 
 def test_what_is_lost_is_lost_to_the_profile_of_what_befell() -> None:
-    """DUR-01 is about runs in which workers were killed, DUR-02 about those of the broker."""
+    """DUR-01 is about runs in which workers were killed, DUR-02 about those of the broker, WORK-22
+    about those in which it was in trouble of any sort and kept its data."""
     lost = [submit(), born(1), look(status="queued")]
     restart = fault("broker_restarted", 100, 200)
     assert "DUR-02" not in says(check, *lost)
@@ -211,6 +212,7 @@ def test_what_is_lost_is_lost_to_the_profile_of_what_befell() -> None:
 @pytest.mark.parametrize(("effect", "clauses"), [
     ("scripts_flushed", {"WORK-16", "WORK-22"}), ("group_dropped", {"WORK-17", "WORK-22"}),
     ("broker_restarted", {"DUR-02", "WORK-16", "WORK-22"}), ("broker_away", {"WORK-22"}),
+    ("out_of_memory", {"WORK-22"}),
     ("delayed", set())])
 def test_what_is_lost_in_the_brokers_trouble_is_lost_for_its_promises(
         effect: Effect, clauses: set[str]) -> None:

@@ -16,6 +16,7 @@ from dtq_conformance.targets.broken import (
     beats_with_payloads,
     believes_every_signature,
     calls_a_time_limit_something_else,
+    calls_refusals_unknown,
     cancels_and_leaves_the_entry,
     completes_the_keys_of_the_cancelled,
     counts_beside_its_prefix,
@@ -35,6 +36,7 @@ from dtq_conformance.targets.broken import (
     forgets_overdue_threads,
     forgets_the_dead_letter,
     forgets_the_key_early,
+    gives_up_when_refused,
     hides_that_results_expired,
     ignores_a_second_signal,
     ignores_bad_settings,
@@ -106,6 +108,7 @@ from dtq_conformance.targets.broken import (
     schedules_retry_in_two_steps,
     serves_redelivered_first,
     serves_redelivered_last,
+    settles_nothing_without_memory,
     settles_without_fencing,
     shows_running_tasks_as_active,
     spends_released_attempts,
@@ -156,7 +159,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, loads_its_scripts_once,
-    fails_what_it_cannot_settle, makes_groups_anew_at_the_end)}
+    fails_what_it_cannot_settle, makes_groups_anew_at_the_end, calls_refusals_unknown,
+    gives_up_when_refused, settles_nothing_without_memory)}
 
 
 def load(name: str) -> TargetKind:
