@@ -29,8 +29,6 @@ REASONS: dict[str, tuple[str, ...]] = {
          "WORK-12"),
     "No scenario brings the broker into this trouble yet.":
         ("WORK-15", "WORK-16", "WORK-17", "WORK-20", "WORK-21", "WORK-22", "WORK-23"),
-    "The checker of priority compares levels, not the order within one, yet.":
-        ("PRIO-03",),
     "The cases of pauses, cancellation and dead letters do not look at this yet.":
         ("PAUSE-04", "CANCEL-03", "CANCEL-04", "CANCEL-07", "DLQ-12", "DLV-36"),
     "No trial fills the dead letters to their limit yet.":

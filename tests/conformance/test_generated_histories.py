@@ -139,7 +139,8 @@ def _swap_neighbours(records: list[Record]) -> int:
     while place + 1 < len(records):
         first, second = records[place:place + 2]
         if (_may_swap(first, timed) and _may_swap(second, timed)
-                and first.task_id != second.task_id):
+                and first.task_id != second.task_id
+                and not first.name == second.name == "submit"):  # which was first is judged
             records[place:place + 2] = [_at_the_time_of(second, first),
                                         _at_the_time_of(first, second)]
             swaps += 1

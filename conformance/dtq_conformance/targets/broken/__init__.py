@@ -114,6 +114,7 @@ from dtq_conformance.targets.broken import (
     takes_half_a_key,
     takes_live_leases,
     takes_one_of_each_level,
+    takes_the_newest_first,
     tries_again_after_a_request,
 )
 from dtq_conformance.targets.defect import Defect, kind_of
@@ -152,7 +153,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first)}
 
 
 def load(name: str) -> TargetKind:
