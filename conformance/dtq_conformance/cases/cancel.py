@@ -30,6 +30,16 @@ def _after_a_request_no_attempt_begins(bench: Bench) -> None:
     bench.worker_of(line.pid).process.kill()
 
 
+def _running_handlers_are_interrupted(bench: Bench) -> None:
+    """Three that would work for long, beside one that nobody asks to stop; one is asked twice."""
+    bench.start_worker(4)
+    bench.submit({"sleep": 2 * LEASE_MS}, label="is left alone")
+    tasks = bench.submit_many(3, {"sleep": 4 * LEASE_MS}, label="is asked")
+    bench.await_witness("start", label="is asked", count=len(tasks))
+    for task_id in (*tasks, tasks[0]):
+        bench.cancel(task_id)
+
+
 def _a_retry_that_waits_is_cancelled(bench: Bench) -> None:
     bench.start_worker()
     task_id = bench.submit({"fail": "retryable"}, label="fails")
@@ -58,6 +68,10 @@ CASES = (
           "ends well.",
           ("CANCEL-05", "CANCEL-06", "DLV-01"), _after_a_request_no_attempt_begins,
           needs=("cancel", "retry")),
+    Trial("conformance", "running_handlers_are_interrupted",
+          "Three tasks that would run for long are asked to be cancelled, beside one that is not.",
+          ("CANCEL-03", "DLV-01"), _running_handlers_are_interrupted,
+          needs=("cancel", "handlers", "status")),
     Trial("conformance", "a_retry_that_waits_is_cancelled",
           "A task that waits for its second attempt is cancelled.",
           ("CANCEL-01", "DLV-01"), _a_retry_that_waits_is_cancelled, needs=("cancel", "retry")),

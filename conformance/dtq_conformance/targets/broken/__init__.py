@@ -48,6 +48,7 @@ from dtq_conformance.targets.broken import (
     keeps_its_name,
     keeps_long_messages,
     keeps_no_room_for_ends,
+    keeps_requests_to_itself,
     keeps_results_out_of_the_file,
     keeps_tasks_for_too_long,
     keeps_the_names_of_purged_queues,
@@ -153,7 +154,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first,
+    keeps_requests_to_itself)}
 
 
 def load(name: str) -> TargetKind:
