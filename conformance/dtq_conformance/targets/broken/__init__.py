@@ -117,6 +117,7 @@ from dtq_conformance.targets.broken import (
     takes_one_of_each_level,
     takes_the_newest_first,
     tries_again_after_a_request,
+    trims_letters_now_and_then,
 )
 from dtq_conformance.targets.defect import Defect, kind_of
 
@@ -155,7 +156,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first,
-    keeps_requests_to_itself)}
+    keeps_requests_to_itself, trims_letters_now_and_then)}
 
 
 def load(name: str) -> TargetKind:
