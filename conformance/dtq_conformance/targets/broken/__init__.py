@@ -90,6 +90,7 @@ from dtq_conformance.targets.broken import (
     requeues_beside_the_key,
     requeues_what_was_discarded,
     requeues_with_the_old_attempt,
+    requeues_with_the_old_request,
     requeues_with_the_old_time_to_live,
     requeues_without_the_key,
     retries_into_the_middle,
@@ -156,7 +157,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first,
-    keeps_requests_to_itself, trims_letters_now_and_then)}
+    keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request)}
 
 
 def load(name: str) -> TargetKind:
