@@ -118,6 +118,12 @@ def refused_and_seen_unfinished(history: History, drawn: random.Random) -> Recor
                            attempt=1)
 
 
+def cancelled_a_second_time(history: History, drawn: random.Random) -> Records | None:
+    first = {o.task_id for o in _asked(history, "cancel", said="cancelled")}
+    second = pick(drawn, [o for o in _asked(history, "cancel", "refused") if o.task_id in first])
+    return second and _with(history, second, outcome="ok", answer={"said": "cancelled"})
+
+
 def executed_after_a_purge(history: History, drawn: random.Random) -> Records | None:
     purge, task_id = pick(drawn, _purged(history)) or (None, None)
     return purge and [*history.records, *_execution(
@@ -360,7 +366,7 @@ def _done_without_a_letter(history: History, drawn: random.Random, name: str) ->
 
 FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "cancelled_stays_cancelled": (
-        ("CANCEL-03", not_interrupted_after_a_request),
+        ("CANCEL-03", not_interrupted_after_a_request), ("DLV-36", cancelled_a_second_time),
         ("CANCEL-01", executed_after_its_cancel), ("CANCEL-01", not_cancelled_after_all),
         ("CANCEL-05", attempted_after_a_request), ("CANCEL-05", dead_after_a_request),
         ("CANCEL-06", succeeded_without_an_end_after_a_request),

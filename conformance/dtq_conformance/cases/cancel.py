@@ -40,6 +40,24 @@ def _running_handlers_are_interrupted(bench: Bench) -> None:
         bench.cancel(task_id)
 
 
+def _what_is_sent_again_finds_its_state(bench: Bench) -> None:
+    """Cancels of a task that waits and of one that works whatever it is asked, sent twice, and once
+    more when that is over; a requeue, sent again while the new life is executed."""
+    bench.start_worker(2)
+    waits = bench.submit(delay_ms=600_000)
+    works = bench.submit({"block": LEASE_MS}, label="works")
+    bench.await_witness("start", label="works")
+    for task_id in (waits, waits, works, works):
+        bench.cancel(task_id)
+    bench.await_all_terminal()
+    bench.cancel(works)
+    dies = bench.submit({"sleep": LEASE_MS}, {"fail": "permanent"}, label="dies")
+    bench.await_all_terminal()
+    bench.requeue(dies)
+    bench.await_witness("start", label="dies", count=2)
+    bench.requeue(dies)
+
+
 def _a_retry_that_waits_is_cancelled(bench: Bench) -> None:
     bench.start_worker()
     task_id = bench.submit({"fail": "retryable"}, label="fails")
@@ -72,6 +90,10 @@ CASES = (
           "Three tasks that would run for long are asked to be cancelled, beside one that is not.",
           ("CANCEL-03", "DLV-01"), _running_handlers_are_interrupted,
           needs=("cancel", "handlers", "status")),
+    Trial("conformance", "what_is_sent_again_finds_its_state",
+          "Cancels and a requeue are sent again, of tasks that wait, run, and are over.",
+          ("DLV-36", "CANCEL-08", "DLQ-08", "DLV-01"), _what_is_sent_again_finds_its_state,
+          needs=("cancel", "dlq", "status", "schedule")),
     Trial("conformance", "a_retry_that_waits_is_cancelled",
           "A task that waits for its second attempt is cancelled.",
           ("CANCEL-01", "DLV-01"), _a_retry_that_waits_is_cancelled, needs=("cancel", "retry")),

@@ -1,7 +1,8 @@
 """Cancelled stays cancelled: what waited is never executed, and after a request no attempt begins.
 
 Comes in: the answers to `cancel`. A request does not undo what runs: that may still succeed, unless
-its handler works for so long that it must have been interrupted before.
+its handler works for so long that it must have been interrupted before. A cancel or requeue that is
+sent again is answered with the state that it finds.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from dtq_conformance import evidence, plan
 from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, History
-from dtq_conformance.justification import patience_ns
+from dtq_conformance.justification import befell, patience_ns
 from dtq_conformance.operation import Operation
+from dtq_conformance.target import TERMINAL
 from dtq_conformance.verdict import Ledger, Verdict
 
 INTERRUPT_MS = 500
@@ -24,6 +26,8 @@ PROMISES = {
     "CANCEL-05": "After none of the {n} requests to cancel an attempt began.",
     "CANCEL-06": "All {n} tasks that succeeded after a request had been executed to a good end.",
     "CANCEL-08": "All {n} refused cancellations were of tasks that were over or unknown.",
+    "DLV-36": "All {n} cancels and requeues that were sent again were answered with the state that "
+              "they found.",
     "CANCEL-09": "None of the {n} tasks that waited at a purge was executed afterwards.",
 }
 
@@ -43,6 +47,8 @@ def check(history: History) -> list[Verdict]:
                 _was_refused_rightly(history, ledger, operation)
         elif operation.name == "purge" and operation.outcome == "ok":
             _is_purged(history, ledger, operation)
+        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown":
+            _finds_its_state(history, ledger, operation)
     return ledger.verdicts()
 
 
@@ -163,6 +169,51 @@ def must_be_interrupted(history: History, execution: Execution, limit_ns: int) -
                and plan.holds_up_its_worker(evidence.request_of(history, other.task_id),
                                             other.attempt)
                for others in history.executions.values() for other in others))
+
+
+def _finds_its_state(history: History, ledger: Ledger, again: Operation) -> None:
+    """One that was done before, in this life of its task, and whose state is known."""
+    task_id = again.task_id or ""
+    begun_ns = next((asked.asked_ns for asked in history.submissions.get(task_id, [])[:1]), 0)
+    earlier = [o for o in history.operations if o.outcome == "ok" and o.answered_ns < again.asked_ns
+               and o.name == again.name and (o.asked_ns == begun_ns if again.name == "requeue"
+                                             else o.task_id == task_id)]
+    if not earlier:
+        return
+    state = "cancelled" if any(o.answer.get("said") == "cancelled" for o in earlier) \
+        else _state(history, again)
+    if state is None or (state == "dead_lettered" and again.name == "requeue"):
+        return
+    ledger.judged("DLV-36")
+    code = "NOT_REQUEUEABLE" if again.name == "requeue" else \
+        "TASK_TERMINAL" if state in TERMINAL else ""
+    if code and again.outcome == "refused" and again.answer.get("code") == code and (
+            again.answer.get("status", state) == state):
+        return
+    if not code and again.answer.get("said") == "requested":
+        return
+    ledger.violated("DLV-36", task_id, f"The {again.name} of task {task_id} was done "
+                    f"{at(history, earlier[0].answered_ns)} and sent again "
+                    f"{at(history, again.asked_ns)}, when the task was {state!r}; it was answered "
+                    f"{again.outcome} with {again.answer}, not with "
+                    f"{code or 'another request to stop'}.", answer=again.answer, state=state)
+
+
+def _state(history: History, operation: Operation) -> str | None:
+    """The state in which an operation found its task, if that is certain."""
+    task_id = operation.task_id or ""
+    seen = [look for look in history.looks.get(task_id, [])
+            if look.answered_ns < operation.asked_ns and evidence.terminal(look)]
+    if seen:
+        return str(seen[-1].answer.get("status"))
+    for execution in history.executions.get(task_id, []):
+        if (execution.start_ns < operation.asked_ns
+                and evidence.over_ns(history, execution) > operation.answered_ns
+                and befell(history, execution, operation.answered_ns) is None
+                and evidence.longest_stall_ns(history, execution.start_ns, operation.answered_ns)
+                <= patience_ns(history)):
+            return "running"
+    return None
 
 
 def _was_refused_rightly(history: History, ledger: Ledger, cancel: Operation) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from dtq_conformance import lives
 from dtq_conformance.checkers.cancelled_stays_cancelled import check
 
 from tests.conformance.histories import (
@@ -133,3 +136,51 @@ def test_a_handler_that_is_over_soon_or_may_be_a_synchronous_one_is_not_judged()
     assert told(submit(steps=LONG, timeout_ms=600), *REQUEST[1:], end(620, outcome="cancelled"),
                 look(status="dead_lettered"))[1] == 0
     assert told(*REQUEST, end(5020), look(), claims=())[1] == 0
+
+
+# Sent again -------------------------------------------------------------------------------------
+
+def again(what: str, *parts: Part, by: Any = ()) -> str:
+    """What is said of DLV-36 when `what` is asked at 50 and again at 60, the lives told apart."""
+    verdicts = check(lives.apart(history(submit(), by, parts)))
+    return next(f"{v.status} {v.judged}" for v in verdicts if v.clause == "DLV-36")
+
+
+def refused(what: str, code: str, *, at: int = 60, **answer: Any) -> Part:
+    return asked(what, T, at=at, outcome="refused", code=code, **answer)
+
+
+def test_a_cancel_of_what_was_cancelled_finds_it_terminal() -> None:
+    first = asked("cancel", T, at=50, said="cancelled")
+    for second, verdict in ((refused("cancel", "TASK_TERMINAL", status="cancelled"), "holds 1"),
+                            (refused("cancel", "TASK_TERMINAL"), "holds 1"),
+                            (refused("cancel", "TASK_TERMINAL", status="queued"), "violated 1"),
+                            (refused("cancel", "TASK_NOT_FOUND"), "violated 1"),
+                            (asked("cancel", T, at=60, said="cancelled"), "violated 1"),
+                            (asked("cancel", T, at=60, outcome="unknown"), "unknown 0")):
+        assert again("cancel", first, second) == verdict
+
+
+def test_a_second_request_finds_its_task_running_or_over() -> None:
+    first, second = (asked("cancel", T, at=at, said="requested") for at in (50, 60))
+    over = refused("cancel", "TASK_TERMINAL")
+    assert again("cancel", first, second, born(1), ran(20, 90)) == "holds 1"
+    assert again("cancel", first, over, born(1), ran(20, 90)) == "violated 1"
+    assert again("cancel", first, second, born(1), ran(20, 55)) == "unknown 0"
+    assert again("cancel", first, over, born(1), ran(20, 52), look(at=57)) == "holds 1"
+    assert again("cancel", first, second, born(1), ran(20, 52), look(at=57)) == "violated 1"
+
+
+def test_a_requeue_that_is_sent_again_finds_the_new_life() -> None:
+    old = [born(1), ran(20, 30, outcome="failed"), look(status="dead_lettered", at=40,
+                                                        error_class="PermanentError"),
+           asked("requeue", T, at=50)]
+    running = [*old, *ran(55, 900)]
+    assert again("requeue", *running, refused("requeue", "NOT_REQUEUEABLE", status="running")) \
+        == "holds 1"
+    assert again("requeue", *running, refused("requeue", "TASK_NOT_FOUND")) == "violated 1"
+    assert again("requeue", *running, refused("requeue", "NOT_REQUEUEABLE", status="queued")) \
+        == "violated 1"
+    assert again("requeue", *running, asked("requeue", T, at=60)) == "violated 1"
+    died = [*old, *ran(52, 54, outcome="failed"), look(status="dead_lettered", at=57)]
+    assert again("requeue", *died, asked("requeue", T, at=60)) == "unknown 0"

@@ -11,6 +11,7 @@ from dtq_conformance.targets.broken import (
     acknowledges_without_deleting,
     announces_before_the_step,
     announces_no_retries,
+    answers_a_second_cancel_as_the_first,
     asks_the_key_first,
     audits_without_a_bound,
     beats_with_payloads,
@@ -157,7 +158,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first,
-    keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request)}
+    keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request,
+    answers_a_second_cancel_as_the_first)}
 
 
 def load(name: str) -> TargetKind:
