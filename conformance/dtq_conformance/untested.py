@@ -29,8 +29,8 @@ REASONS: dict[str, tuple[str, ...]] = {
          "WORK-12"),
     "No scenario brings the broker into this trouble yet.":
         ("WORK-15", "WORK-16", "WORK-17", "WORK-20", "WORK-21", "WORK-22", "WORK-23"),
-    "The cases of pauses, cancellation and dead letters do not look at this yet.":
-        ("PAUSE-04", "CANCEL-04", "DLQ-12"),
+    "The cases of pauses and cancellation do not look at this yet.":
+        ("PAUSE-04", "CANCEL-04"),
     "It needs a module with a handler in the target's own language.":
         ("CLI-06",),
     "The harness relies on it in every run, and makes no verdict of it.":

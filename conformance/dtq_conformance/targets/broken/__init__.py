@@ -89,6 +89,7 @@ from dtq_conformance.targets.broken import (
     renews_one_by_one,
     renews_what_it_never_saw,
     requeues_beside_the_key,
+    requeues_what_has_no_task,
     requeues_what_was_discarded,
     requeues_with_the_old_attempt,
     requeues_with_the_old_request,
@@ -159,7 +160,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, takes_the_newest_first,
     keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request,
-    answers_a_second_cancel_as_the_first)}
+    answers_a_second_cancel_as_the_first, requeues_what_has_no_task)}
 
 
 def load(name: str) -> TargetKind:
