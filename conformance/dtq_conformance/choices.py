@@ -1,9 +1,11 @@
 """What a worker took while something else waited, as far as that can be proven from outside.
 
-Comes in: a `History`. Goes out: one `Choice` for each pair of tasks of different priority that both
-surely waited when a worker took one of them. `strict_priority` judges them, `tamper` makes a bad
-one. A worker of concurrency 1 takes a task between the end line of the one before it (its own
-start, for the first) and the task's start line; only spans with no other worker count.
+Comes in: a `History`. Goes out: one `Choice` for each pair of tasks that both surely waited when a
+worker took one of them, if it is known which had to come first: the two are of different levels, or
+they are new tasks of one level, of which one was accepted before the other was asked for.
+`strict_priority` judges them, `tamper` makes a bad one. A worker of concurrency 1 takes a task
+between the end line of the one before it (its own start, for the first) and the task's start line;
+only spans with no other worker count.
 """
 
 from __future__ import annotations
@@ -32,22 +34,32 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Choice:
-    """`taken` was taken after `after_ns` and before its start; `left` waited all that time."""
+    """`taken` was taken after `after_ns` and before its start; `left` waited all that time.
+
+    `left_is_older` is told of two tasks of one level only.
+    """
 
     taken: Execution
     taken_level: int
     after_ns: int
     left: Waiting
     again: bool
+    left_is_older: bool = False
+
+    @property
+    def is_within_a_level(self) -> bool:
+        return self.taken_level == self.left.level
 
     @property
     def is_strict(self) -> bool:
-        """Whether the task of the higher level was the one that was taken."""
+        """Whether the right one was taken: that of the higher level or, of one level, the older."""
+        if self.is_within_a_level:
+            return not self.left_is_older
         return self.taken_level > self.left.level
 
 
 def choices(history: History) -> Iterator[Choice]:
-    """Every provable choice between two levels, in the order of the starts."""
+    """Every provable choice between two tasks, in the order of the starts."""
     lives = [life for life in history.lives if life.role == "worker"]
     if all(life.concurrency != 1 for life in lives):
         return
@@ -74,9 +86,23 @@ def _of(history: History, life: Life, own: list[Execution], waits: list[Waiting]
             continue
         again = _is_again(history, taken)
         for left in waits:
-            if (left.since_ns <= after_ns and left.execution.start_ns > taken.start_ns
-                    and left.level != level):
+            if left.since_ns > after_ns or left.execution.start_ns <= taken.start_ns:
+                continue
+            if left.level != level:
                 yield Choice(taken, level, after_ns, left, again or left.again)
+            elif not (again or left.again) and (older := _older(history, taken, left)) is not None:
+                yield Choice(taken, level, after_ns, left, False, older is left.execution)
+
+
+def _older(history: History, taken: Execution, left: Waiting) -> Execution | None:
+    """Of which of two new tasks the last success was answered before the other was asked for."""
+    for older, younger in ((taken, left.execution), (left.execution, taken)):
+        answered = [asked.answered_ns for asked in history.submissions.get(older.task_id, [])
+                    if asked.outcome == "ok"]
+        begun = history.submissions.get(younger.task_id, [])
+        if answered and begun and max(answered) < begun[0].asked_ns:
+            return older
+    return None
 
 
 def _has_company(lives: list[Life], own: Life, from_ns: int, to_ns: int) -> bool:

@@ -49,8 +49,10 @@ def is_past(task_id: str) -> bool:
 
 
 def _took_place(history: History, operation: Operation) -> bool:
-    """A requeue without an answer took place if the task was seen otherwise than dead-lettered."""
-    if operation.name != "requeue" or operation.outcome == "refused":
+    """A requeue without an answer took place if the task was seen otherwise than dead-lettered.
+    One of an id that nobody submitted begins no life, whatever the answer."""
+    if (operation.name != "requeue" or operation.outcome == "refused"
+            or operation.task_id not in history.submissions):
         return False
     return operation.outcome == "ok" or any(
         look.asked_ns > operation.asked_ns and look.answer.get("status") != "dead_lettered"

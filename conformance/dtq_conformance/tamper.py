@@ -109,7 +109,8 @@ def reorder(history: History, one: str, other: str) -> list[Record]:
                for choice in choices(History(history.header, tuple(altered)))):
         raise InputError(f"Nothing proves that task {first.task_id} had to come before "
                          f"{second.task_id}: choose two that one worker of concurrency 1 "
-                         "executed, the one of the higher level first, while both waited.")
+                         "executed while both waited, the one of the higher level first or, of "
+                         "one level, the one that was accepted first.")
     return altered
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from dtq_conformance import evidence, lives
-from dtq_conformance.history import Execution, History
+from dtq_conformance.checkers.cancelled_stays_cancelled import must_be_interrupted
+from dtq_conformance.history import Execution, History, Witness
 from dtq_conformance.justification import befell, may_be_lost_unseen
 from dtq_conformance.operation import Operation
 from dtq_conformance.target import TERMINAL
@@ -88,6 +89,18 @@ def dead_after_a_request(history: History, drawn: random.Random) -> Records | No
                            status="dead_lettered", error_class="WorkerLost")
 
 
+def not_interrupted_after_a_request(history: History, drawn: random.Random) -> Records | None:
+    """A handler that ended by the request runs out instead."""
+    places = [(o, e) for o in _asked(history, "cancel", said="requested")
+              for e in history.executions.get(o.task_id or "", [])
+              if e.outcome == "cancelled" and e.start_ns < o.asked_ns
+              and must_be_interrupted(history, e, o.answered_ns + 700 * MS)]
+    place = pick(drawn, places)
+    return place and changed(history, lambda r: replace(r, outcome="ok")
+                             if isinstance(r, Witness) and r.outcome
+                             and is_line_of(r, place[1]) else r)
+
+
 def succeeded_without_an_end_after_a_request(history: History,
                                              drawn: random.Random) -> Records | None:
     cancel = pick(drawn, [o for o in _asked(history, "cancel", said="requested")
@@ -103,6 +116,12 @@ def refused_and_seen_unfinished(history: History, drawn: random.Random) -> Recor
                           if _looked_after(history, o)])
     return cancel and seen(list(history.records), cancel.task_id, last=1, status="running",
                            attempt=1)
+
+
+def cancelled_a_second_time(history: History, drawn: random.Random) -> Records | None:
+    first = {o.task_id for o in _asked(history, "cancel", said="cancelled")}
+    second = pick(drawn, [o for o in _asked(history, "cancel", "refused") if o.task_id in first])
+    return second and _with(history, second, outcome="ok", answer={"said": "cancelled"})
 
 
 def executed_after_a_purge(history: History, drawn: random.Random) -> Records | None:
@@ -347,6 +366,7 @@ def _done_without_a_letter(history: History, drawn: random.Random, name: str) ->
 
 FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
     "cancelled_stays_cancelled": (
+        ("CANCEL-03", not_interrupted_after_a_request), ("DLV-36", cancelled_a_second_time),
         ("CANCEL-01", executed_after_its_cancel), ("CANCEL-01", not_cancelled_after_all),
         ("CANCEL-05", attempted_after_a_request), ("CANCEL-05", dead_after_a_request),
         ("CANCEL-06", succeeded_without_an_end_after_a_request),

@@ -13,6 +13,7 @@ from dtq_conformance import evidence, plan
 from dtq_conformance.choices import Choice, choices
 from dtq_conformance.history import Execution, Fault, History, Life, Process, Stall, Witness
 from dtq_conformance.justification import befell
+from dtq_conformance.operation import Operation
 from msgspec.structs import replace
 
 from tests.conformance.alterations import (
@@ -218,7 +219,7 @@ def finished_and_not_recorded(history: History, drawn: random.Random) -> Records
 # strict_priority --------------------------------------------------------------------------------
 
 def _choices(history: History, *, again: bool) -> Iterator[Choice]:
-    return (c for c in choices(history) if c.again is again
+    return (c for c in choices(history) if c.again is again and not c.is_within_a_level
             and c.taken.task_id != c.left.execution.task_id)
 
 
@@ -252,6 +253,17 @@ def _passed_over(history: History, drawn: random.Random, *, again: bool) -> Reco
         return None
     records = asked(list(history.records), choice.taken.task_id, priority=0)
     return asked(records, choice.left.execution.task_id, priority=9)
+
+
+def older_task_passed_over(history: History, drawn: random.Random) -> Records | None:
+    """The task of the same level that was left waiting turns out to be the older one."""
+    choice = pick(drawn, (c for c in choices(history) if c.is_within_a_level))
+    if choice is None:
+        return None
+    return changed(history, lambda r: replace(r, asked_ns=history.header.began_ns,
+                                              answered_ns=history.header.began_ns)
+                   if isinstance(r, Operation)
+                   and (r.name, r.task_id) == ("submit", choice.left.execution.task_id) else r)
 
 
 # retry_delays_in_envelope -----------------------------------------------------------------------
@@ -324,7 +336,7 @@ FAULTS: dict[str, tuple[tuple[str, Seed], ...]] = {
         ("STOP-02", finished_and_not_recorded)),
     "strict_priority": (
         ("PRIO-01", swapped), ("PRIO-01", urgent_task_passed_over),
-        ("PRIO-02", urgent_redelivery_passed_over)),
+        ("PRIO-02", urgent_redelivery_passed_over), ("PRIO-03", older_task_passed_over)),
     "retry_delays_in_envelope": (
         ("RETRY-05", tried_again_at_once), ("RETRY-05", delay_does_not_grow),
         ("SCHED-01", delayed_task_too_early), ("SCHED-02", delayed_task_too_late)),

@@ -75,7 +75,7 @@ def history_of(seed: int) -> History:
 
 
 CLAIMS = ["delivery", "submission", "status", "retry", "schedule", "priority", "dlq", "shutdown",
-          "idempotency", "cancel", "ttl", "pause"]
+          "idempotency", "cancel", "ttl", "pause", "handlers"]
 
 
 def _take_snapshot(simulation: Simulation) -> None:

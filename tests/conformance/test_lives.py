@@ -62,6 +62,11 @@ def test_a_requeue_without_an_answer_took_place_if_the_task_lived_on() -> None:
     assert OLD not in told_apart(submit(), dead(at=50), requeue, dead()).submissions
 
 
+def test_a_requeue_of_what_nobody_submitted_begins_no_life() -> None:
+    told = history(asked("requeue", T, at=100))
+    assert lives.apart(told) is told
+
+
 def test_names_of_lives() -> None:
     assert lives.is_past(OLD)
     assert not lives.is_past(T)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from dtq_conformance.history import Fault
+
 from dtq_chaos.fault import Stage
 from dtq_chaos.marks_of_delivery import forged_entry_was_read
 from dtq_chaos.scenario import Scenario
@@ -21,11 +23,16 @@ def _set_up(stage: Stage) -> None:
 
 
 def _afterwards(stage: Stage) -> None:
+    """The letter that was made of it is asked back, in vain."""
+    for record in list(stage.bench.records):
+        if isinstance(record, Fault) and (record.effect, record.phase) == ("forged", "bit"):
+            stage.bench.requeue(record.detail["task_id"])
     stage.bench.submit_many(3, {"sleep": 20}, label="after")
 
 
 SCENARIO = Scenario(
     "entry_without_a_record",
-    "An entry stands in a stream whose task has no record; it is put away and never executed.",
-    ("DLV-01", "DLV-09", "DLV-33"),
-    _plan, _set_up, (forged_entry_was_read(),), _afterwards, needs=("redis-schema",))
+    "An entry stands in a stream whose task has no record; it is put away and never executed, nor "
+    "requeued.",
+    ("DLV-01", "DLV-09", "DLV-33", "DLQ-12"),
+    _plan, _set_up, (forged_entry_was_read(),), _afterwards, needs=("redis-schema", "dlq"))

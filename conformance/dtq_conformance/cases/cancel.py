@@ -30,6 +30,34 @@ def _after_a_request_no_attempt_begins(bench: Bench) -> None:
     bench.worker_of(line.pid).process.kill()
 
 
+def _running_handlers_are_interrupted(bench: Bench) -> None:
+    """Three that would work for long, beside one that nobody asks to stop; one is asked twice."""
+    bench.start_worker(4)
+    bench.submit({"sleep": 2 * LEASE_MS}, label="is left alone")
+    tasks = bench.submit_many(3, {"sleep": 4 * LEASE_MS}, label="is asked")
+    bench.await_witness("start", label="is asked", count=len(tasks))
+    for task_id in (*tasks, tasks[0]):
+        bench.cancel(task_id)
+
+
+def _what_is_sent_again_finds_its_state(bench: Bench) -> None:
+    """Cancels of a task that waits and of one that works whatever it is asked, sent twice, and once
+    more when that is over; a requeue, sent again while the new life is executed."""
+    bench.start_worker(2)
+    waits = bench.submit(delay_ms=600_000)
+    works = bench.submit({"block": LEASE_MS}, label="works")
+    bench.await_witness("start", label="works")
+    for task_id in (waits, waits, works, works):
+        bench.cancel(task_id)
+    bench.await_all_terminal()
+    bench.cancel(works)
+    dies = bench.submit({"sleep": LEASE_MS}, {"fail": "permanent"}, label="dies")
+    bench.await_all_terminal()
+    bench.requeue(dies)
+    bench.await_witness("start", label="dies", count=2)
+    bench.requeue(dies)
+
+
 def _a_retry_that_waits_is_cancelled(bench: Bench) -> None:
     bench.start_worker()
     task_id = bench.submit({"fail": "retryable"}, label="fails")
@@ -58,6 +86,14 @@ CASES = (
           "ends well.",
           ("CANCEL-05", "CANCEL-06", "DLV-01"), _after_a_request_no_attempt_begins,
           needs=("cancel", "retry")),
+    Trial("conformance", "running_handlers_are_interrupted",
+          "Three tasks that would run for long are asked to be cancelled, beside one that is not.",
+          ("CANCEL-03", "DLV-01"), _running_handlers_are_interrupted,
+          needs=("cancel", "handlers", "status")),
+    Trial("conformance", "what_is_sent_again_finds_its_state",
+          "Cancels and a requeue are sent again, of tasks that wait, run, and are over.",
+          ("DLV-36", "CANCEL-08", "DLQ-08", "DLV-01"), _what_is_sent_again_finds_its_state,
+          needs=("cancel", "dlq", "status", "schedule")),
     Trial("conformance", "a_retry_that_waits_is_cancelled",
           "A task that waits for its second attempt is cancelled.",
           ("CANCEL-01", "DLV-01"), _a_retry_that_waits_is_cancelled, needs=("cancel", "retry")),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dtq_conformance.bench import Bench
 from dtq_conformance.trial import Trial
 
+LETTERS = 5
+"""How many dead letters are kept where more than that are made."""
+
 
 def _failures_for_good_leave_a_letter(bench: Bench) -> None:
     bench.start_worker()
@@ -52,6 +55,17 @@ def _an_old_end_ends_no_new_life(bench: Bench) -> None:
     bench.await_witness("end", count=2)
 
 
+def _the_newest_letters_are_kept(bench: Bench) -> None:
+    """One death is seen before the next task is submitted, so that their order is known. The
+    oldest is asked back, in vain."""
+    bench.start_worker(1)
+    ids = []
+    for _ in range(3 * LETTERS):
+        ids.append(bench.submit({"fail": "permanent"}))
+        bench.await_all_terminal(ids[-1:])
+    bench.requeue(ids[0])
+
+
 CASES = (
     Trial("conformance", "failures_for_good_leave_a_letter",
           "A permanent failure and a spent budget, among tasks that succeed.",
@@ -66,6 +80,10 @@ CASES = (
           "A requeued task is executed by the holder of its first life, under the same attempt.",
           ("DLV-08", "DLQ-01", "DLQ-03", "DLQ-06", "DLV-01"), _an_old_end_ends_no_new_life,
           snapshots=True),
+    Trial("conformance", "the_newest_letters_are_kept",
+          "Three times as many tasks fail for good, one after the other, as letters are kept.",
+          ("DLQ-08", "DLQ-09", "DLV-01"), _the_newest_letters_are_kept,
+          needs=("dlq", "status"), settings={"DTQ_DLQ_MAXLEN": str(LETTERS)}),
     Trial("conformance", "purged_letters_are_gone",
           "All dead letters are purged; one of them is asked back, and another one comes.",
           ("DLQ-01", "DLQ-03", "DLQ-08"), _purged_letters_are_gone),

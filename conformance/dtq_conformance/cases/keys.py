@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from dtq_conformance.bench import READY_LIMIT_S, Bench, Worker
-from dtq_conformance.exchange import Expected
-from dtq_conformance.front import inspected, want
+from dtq_conformance.exchange import Expected, is_absent, place
+from dtq_conformance.front import api_of, inspected, want
 from dtq_conformance.trial import Trial
 from dtq_conformance.waiting import WaitedTooLong, wait_for
 
@@ -217,6 +217,32 @@ def _an_empty_queue_is_purged(bench: Bench) -> None:
              holds={"named": False, "streams": 0}))
 
 
+def _a_requeue_clears_a_request(bench: Bench) -> None:
+    """The harness itself writes the request into the record of a dead letter, since no task that
+    was asked to stop dies of anything else. Where the target does not show it, nothing is judged.
+    """
+    bench.start_worker()
+    task_id = bench.submit({"fail": "permanent"}, label="asked to stop")
+    bench.await_all_terminal()
+    client, key = bench.keyspace.client, f"{bench.keyspace.prefix}task:{task_id}"
+    client.hset(key, "cancel_requested", client.hget(key, "finished_at") or b"1")
+    with api_of(bench) as api:
+        is_shown = _is_called_off(api.get(f"/tasks/{task_id}").body)
+        bench.requeue(task_id)
+        bench.await_all_terminal()
+        again = api.get(f"/tasks/{task_id}").body
+    _see(bench, f"the new life of task {task_id}", {
+        "status": place(again, "status"), "asked to stop": _is_called_off(again),
+        "executions": len(bench.witnessed("start", "asked to stop"))},
+        *[want("CANCEL-07", "a requeue of a dead letter with a request to cancel", holds={
+            "status": "dead_lettered", "asked to stop": False, "executions": 2})] * is_shown)
+
+
+def _is_called_off(body: Any) -> bool:
+    """Whether a task shows that it was asked to stop."""
+    return not is_absent(body, "cancel_requested") and bool(place(body, "cancel_requested"))
+
+
 def _a_retry_keeps_its_place(bench: Bench) -> None:
     """The queue is paused while the retry waits, so that nobody takes it from where it is put."""
     bench.start_worker(1)
@@ -249,6 +275,10 @@ CASES = (
           needs=("redis-schema", "idempotency", "cancel", "ttl", "dlq"), snapshots=True,
           base_delay_ms=1_000, max_delay_ms=1_000, key_ms=KEY_S * 1_000,
           settings={"DTQ_TASK_RETENTION_S": str(TASK_S), "DTQ_RESULT_RETENTION_S": str(RESULT_S)}),
+    Trial("conformance", "a_requeue_clears_a_request",
+          "A dead letter is requeued whose task's record tells of a request to cancel.",
+          ("CANCEL-07", "DLV-01"), _a_requeue_clears_a_request,
+          needs=("redis-schema", "http", "dlq", "cancel")),
     Trial("conformance", "a_retry_keeps_its_place",
           "A task of level 7 fails, and its retry is promoted in a pause.",
           ("RETRY-11", "DLV-01"), _a_retry_keeps_its_place,

@@ -18,6 +18,13 @@ def _higher_levels_come_first(bench: Bench) -> None:
     bench.start_worker(1)
 
 
+def _the_oldest_of_a_level_comes_first(bench: Bench) -> None:
+    """One submission is answered before the next is asked for, so that their order is known."""
+    for _ in range(60):
+        bench.submit({"sleep": 2}, priority=bench.random.choice((2, 5, 7)))
+    bench.start_worker(1)
+
+
 def _redelivered_work_keeps_its_place(bench: Bench) -> None:
     first = bench.start_worker(1)
     bench.submit({"sleep": 60_000, "until_attempt": 1}, priority=HELD_LEVEL, label="held")
@@ -62,6 +69,10 @@ CASES = (
     Trial("conformance", "higher_levels_come_first",
           "Sixty tasks of all levels wait before the only worker starts.",
           ("PRIO-01", "DLV-01"), _higher_levels_come_first),
+    Trial("conformance", "the_oldest_of_a_level_comes_first",
+          "Sixty tasks of three levels, submitted one after the other, wait before the only worker "
+          "starts.",
+          ("PRIO-01", "PRIO-03", "DLV-01"), _the_oldest_of_a_level_comes_first),
     Trial("conformance", "redelivered_work_keeps_its_place",
           "A task of a middle level loses its holder; 120 tasks above and below it wait as well.",
           ("PRIO-02", "DLV-01", "DLV-03"), _redelivered_work_keeps_its_place,

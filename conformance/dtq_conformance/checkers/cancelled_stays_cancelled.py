@@ -1,22 +1,33 @@
 """Cancelled stays cancelled: what waited is never executed, and after a request no attempt begins.
 
-Comes in: the answers to `cancel`. A request does not undo what runs: that may still succeed.
+Comes in: the answers to `cancel`. A request does not undo what runs: that may still succeed, unless
+its handler works for so long that it must have been interrupted before. A cancel or requeue that is
+sent again is answered with the state that it finds.
 """
 
 from __future__ import annotations
 
-from dtq_conformance import evidence
-from dtq_conformance.evidence import MS, at, holder
+from dtq_conformance import evidence, plan
+from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, History
+from dtq_conformance.justification import befell, patience_ns
 from dtq_conformance.operation import Operation
+from dtq_conformance.target import TERMINAL
 from dtq_conformance.verdict import Ledger, Verdict
+
+INTERRUPT_MS = 500
+"""How much later than one heartbeat interval a handler may be interrupted."""
 
 PROMISES = {
     "CANCEL-01": "All {n} tasks that were cancelled while they waited are cancelled and were not "
                  "executed afterwards.",
+    "CANCEL-03": "All {n} handlers that still worked when their tasks were asked to be cancelled "
+                 "were interrupted in time, and the tasks are cancelled.",
     "CANCEL-05": "After none of the {n} requests to cancel an attempt began.",
     "CANCEL-06": "All {n} tasks that succeeded after a request had been executed to a good end.",
     "CANCEL-08": "All {n} refused cancellations were of tasks that were over or unknown.",
+    "DLV-36": "All {n} cancels and requeues that were sent again were answered with the state that "
+              "they found.",
     "CANCEL-09": "None of the {n} tasks that waited at a purge was executed afterwards.",
 }
 
@@ -31,10 +42,13 @@ def check(history: History) -> list[Verdict]:
                 _is_over(history, ledger, operation)
             elif said == "requested":
                 _begins_no_attempt(history, ledger, operation)
+                _is_interrupted(history, ledger, operation)
             elif operation.outcome == "refused":
                 _was_refused_rightly(history, ledger, operation)
         elif operation.name == "purge" and operation.outcome == "ok":
             _is_purged(history, ledger, operation)
+        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown":
+            _finds_its_state(history, ledger, operation)
     return ledger.verdicts()
 
 
@@ -99,6 +113,107 @@ def _begins_no_attempt(history: History, ledger: Ledger, cancel: Operation) -> N
         ledger.violated("CANCEL-05", task_id, f"{story}, and is {status!r} "
                         f"{at(history, look.answered_ns)} instead of 'cancelled'.",
                         answer=look.answer)
+
+
+def _is_interrupted(history: History, ledger: Ledger, cancel: Operation) -> None:
+    """A handler that works for longer than the request may take ends `cancelled` by then. The probe
+    awaits its `sleep` where handlers can be asynchronous at all."""
+    task_id = cancel.task_id or ""
+    limit_ns = cancel.answered_ns + (history.header.timing.heartbeat_ms + INTERRUPT_MS) * MS
+    limit_ns += evidence.stalled_ns(history.stalls, cancel.answered_ns, limit_ns)
+    for execution in history.executions.get(task_id, []):
+        if (execution.start_ns > cancel.asked_ns
+                or evidence.over_ns(history, execution) < cancel.answered_ns
+                or not must_be_interrupted(history, execution, limit_ns)):
+            continue
+        ledger.judged("CANCEL-03")
+        story = (f"Task {task_id} was asked to be cancelled {at(history, cancel.answered_ns)}, "
+                 f"while {holder(execution)} executed it")
+        end_ns = evidence.over_ns(history, execution)
+        if execution.outcome != "cancelled" or end_ns > limit_ns:
+            ended = (f"ended {execution.outcome} {at(history, end_ns)}" if execution.end_ns
+                     else "never ended")
+            ledger.violated("CANCEL-03", task_id, f"{story}; its handler {ended}, and had to be "
+                            f"cancelled {ms(limit_ns - cancel.answered_ns)} after the request.",
+                            execution=evidence.data(execution), limit_ns=limit_ns)
+            return
+        look = evidence.last_look(history, task_id)
+        if look is None or (evidence.too_early(history, look) and not evidence.terminal(look)):
+            ledger.unknown("CANCEL-03", task_id, f"{story}; nobody saw how the task ended.")
+        elif look.answer.get("status") != "cancelled":
+            ledger.violated("CANCEL-03", task_id, f"{story}; its handler was cancelled "
+                            f"{at(history, end_ns)}, and the task is {look.answer.get('status')!r} "
+                            f"{at(history, look.answered_ns)} instead of 'cancelled'.",
+                            answer=look.answer, execution=evidence.data(execution))
+
+
+def must_be_interrupted(history: History, execution: Execution, limit_ns: int) -> bool:
+    """Whether nothing but the request can end this handler by then, and nothing keeps its worker
+    from hearing of it."""
+    request = evidence.request_of(history, execution.task_id)
+    works_ms = plan.duration_ms(request, execution.attempt)
+    if "handlers" not in history.header.claims or works_ms is None:
+        return False
+    by_itself_ns = execution.start_ns + min(works_ms, request.get("timeout_ms", works_ms)) * MS
+    if by_itself_ns <= limit_ns or limit_ns > history.end_ns:
+        return False
+    lived = evidence.life(history, execution)
+    recovery_ns = history.header.timing.recovery_ms * MS
+    return not (
+        lived is None or (lived.exit_ns is not None and lived.exit_ns <= limit_ns)
+        or evidence.longest_stall_ns(history, execution.start_ns, limit_ns) > patience_ns(history)
+        or any(spell.from_ns <= limit_ns and (spell.to_ns or limit_ns) + recovery_ns
+               >= execution.start_ns for spell in history.spells)
+        or any(other.pid == execution.pid and other.start_ns <= limit_ns
+               and evidence.over_ns(history, other) >= execution.start_ns
+               and plan.holds_up_its_worker(evidence.request_of(history, other.task_id),
+                                            other.attempt)
+               for others in history.executions.values() for other in others))
+
+
+def _finds_its_state(history: History, ledger: Ledger, again: Operation) -> None:
+    """One that was done before, in this life of its task, and whose state is known."""
+    task_id = again.task_id or ""
+    begun_ns = next((asked.asked_ns for asked in history.submissions.get(task_id, [])[:1]), 0)
+    earlier = [o for o in history.operations if o.outcome == "ok" and o.answered_ns < again.asked_ns
+               and o.name == again.name and (o.asked_ns == begun_ns if again.name == "requeue"
+                                             else o.task_id == task_id)]
+    if not earlier:
+        return
+    state = "cancelled" if any(o.answer.get("said") == "cancelled" for o in earlier) \
+        else _state(history, again)
+    if state is None or (state == "dead_lettered" and again.name == "requeue"):
+        return
+    ledger.judged("DLV-36")
+    code = "NOT_REQUEUEABLE" if again.name == "requeue" else \
+        "TASK_TERMINAL" if state in TERMINAL else ""
+    if code and again.outcome == "refused" and again.answer.get("code") == code and (
+            again.answer.get("status", state) == state):
+        return
+    if not code and again.answer.get("said") == "requested":
+        return
+    ledger.violated("DLV-36", task_id, f"The {again.name} of task {task_id} was done "
+                    f"{at(history, earlier[0].answered_ns)} and sent again "
+                    f"{at(history, again.asked_ns)}, when the task was {state!r}; it was answered "
+                    f"{again.outcome} with {again.answer}, not with "
+                    f"{code or 'another request to stop'}.", answer=again.answer, state=state)
+
+
+def _state(history: History, operation: Operation) -> str | None:
+    """The state in which an operation found its task, if that is certain."""
+    task_id = operation.task_id or ""
+    seen = [look for look in history.looks.get(task_id, [])
+            if look.answered_ns < operation.asked_ns and evidence.terminal(look)]
+    if seen:
+        return str(seen[-1].answer.get("status"))
+    for execution in history.executions.get(task_id, []):
+        if (execution.start_ns < operation.asked_ns
+                and evidence.over_ns(history, execution) > operation.answered_ns
+                and befell(history, execution, operation.answered_ns) is None
+                and evidence.longest_stall_ns(history, execution.start_ns, operation.answered_ns)
+                <= patience_ns(history)):
+            return "running"
+    return None
 
 
 def _was_refused_rightly(history: History, ledger: Ledger, cancel: Operation) -> None:

@@ -1,8 +1,11 @@
-"""Dead letters are complete: what failed for good has one, and each one belongs to such a task."""
+"""Dead letters are complete: what failed for good has one, and each one belongs to such a task. Of
+more than are to be kept, the newest are.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 from dtq_conformance import evidence, lives, plan
@@ -19,10 +22,13 @@ PROMISES = {
     "DLV-33": "All {n} entries without a record were put away as OrphanEntry and not executed.",
     "DLQ-04": "All {n} tasks that lost the holder of their last attempt are dead-lettered as "
               "WorkerLost.",
+    "DLQ-09": "Of {n} dead letters the newest exist, as many as are to be kept, and no others.",
 }
 
 ORPHAN = "OrphanEntry"
 """The error class of a dead letter that belongs to no task."""
+
+KEPT, DEFAULT_KEPT = "DTQ_DLQ_MAXLEN", 10_000
 
 
 def check(history: History) -> list[Verdict]:
@@ -31,13 +37,14 @@ def check(history: History) -> list[Verdict]:
     listing = _listing(history)
     letters = [] if listing is None else list(listing.answer.get("letters", []))
     named = {letter.get("task_id") for letter in letters}
+    deaths = _deaths(history)
     for task_id in sorted(history.submissions.keys() | history.looks.keys()):
         look = evidence.last_look(history, task_id)
         why = _failed_for_good(history, task_id, look)
         if why is not None:
             _is_dead_lettered(history, ledger, task_id, look, why)
         if look is not None and look.answer.get("status") == "dead_lettered":
-            _has_a_letter(history, ledger, look, listing, named)
+            _has_a_letter(history, ledger, look, listing, named, deaths)
         _is_worker_lost(history, ledger, task_id, look)
     for letter in letters:
         if letter.get("error_class") != ORPHAN or letter.get("task_id") in history.submissions:
@@ -49,6 +56,8 @@ def check(history: History) -> list[Verdict]:
         if count > 1:
             ledger.violated("DLQ-03", task_id, f"Task {task_id} has {count} dead letters.",
                             count=count)
+    if listing is not None and KEPT in history.header.settings:
+        _are_the_newest(history, ledger, listing, deaths)
     return ledger.verdicts()
 
 
@@ -101,12 +110,12 @@ def _is_dead_lettered(history: History, ledger: Ledger, task_id: str, look: Oper
 
 
 def _has_a_letter(history: History, ledger: Ledger, look: Operation, listing: Operation | None,
-                  named: set[Any]) -> None:
+                  named: set[Any], deaths: dict[str, Death]) -> None:
     if listing is None:
         ledger.unknown("DLQ-01", look.task_id, f"Task {look.task_id} is dead-lettered, and the "
                        "list of dead letters was not answered.")
         return
-    if _was_put_away(history, look):
+    if _was_put_away(history, look) or _may_be_trimmed(history, deaths, look.task_id or ""):
         return
     ledger.judged("DLQ-01")
     if look.task_id not in named:
@@ -132,6 +141,66 @@ def _was_put_away(history: History, look: Operation) -> bool:
             (operation.name == "purge_dead_letters" and operation.answered_ns > alive_ns)
             or (operation.name == "discard" and operation.task_id == task_id))
         for operation in history.operations)
+
+
+@dataclass(frozen=True)
+class Death:
+    """A task became dead-lettered after the one instant and before the other."""
+
+    after_ns: int
+    seen_ns: int
+
+
+def _deaths(history: History) -> dict[str, Death]:
+    """Each task that was seen dead-lettered, earlier lives too, with when that came about."""
+    found = {}
+    for task_id, looks in history.looks.items():
+        dead = [look for look in looks if look.answer.get("status") == "dead_lettered"]
+        if dead:
+            last = max(history.executions.get(task_id, []), key=lambda e: e.attempt, default=None)
+            signs = [look.asked_ns for look in looks if look.answered_ns < dead[0].asked_ns]
+            signs += [asked.asked_ns for asked in history.submissions.get(task_id, [])[:1]]
+            if last is not None:
+                signs.append(last.end_ns if last.outcome == "failed" and last.end_ns
+                             else last.start_ns)
+            found[task_id] = Death(max(signs, default=0), dead[0].answered_ns)
+    return found
+
+
+def _may_be_trimmed(history: History, deaths: dict[str, Death], task_id: str) -> bool:
+    """Whether as many letters as are kept may have been made after that of this task."""
+    most, mine = int(history.header.settings.get(KEPT, DEFAULT_KEPT)), deaths[task_id]
+    others = sum(other is not mine and other.seen_ns > mine.after_ns for other in deaths.values())
+    orphans = sum(fault.effect == "forged" and fault.phase == "bit" for fault in history.of(Fault))
+    return bool(others + orphans >= most)
+
+
+def _are_the_newest(history: History, ledger: Ledger, listing: Operation,
+                    deaths: dict[str, Death]) -> None:
+    """A letter exists exactly while fewer than the limit have been made after it."""
+    most, letters = int(history.header.settings[KEPT]), listing.answer.get("letters", [])
+    if len(deaths) <= most and len(letters) <= most:
+        return  # all of them are to be kept
+    when = at(history, listing.answered_ns)
+    if len(letters) > most:
+        ledger.violated("DLQ-09", None, f"{len(letters)} dead letters existed {when}, and "
+                        f"{most} are to be kept.", letters=len(letters), most=most)
+    there = {letter.get("task_id") for letter in letters}
+    for task_id, death in deaths.items():
+        look = evidence.last_look(history, task_id)
+        if (death.seen_ns > listing.asked_ns or look is None or _was_put_away(history, look)
+                or look.answer.get("status") != "dead_lettered"):
+            continue
+        ledger.judged("DLQ-09")
+        newer = [each for each, other in deaths.items()
+                 if each in there and other.after_ns > death.seen_ns]
+        story = f"Task {task_id} was dead-lettered by {at(history, death.seen_ns)[3:]}"
+        if task_id in there and len(newer) >= most:
+            ledger.violated("DLQ-09", task_id, f"{story}, and its letter existed {when}, beside "
+                            f"{len(newer)} newer ones; {most} are to be kept.", newer=newer[:5])
+        elif task_id not in there and not _may_be_trimmed(history, deaths, task_id):
+            ledger.violated("DLQ-09", task_id, f"{story}, and its letter did not exist {when}, "
+                            f"although fewer than {most} can be newer.", most=most)
 
 
 def _is_true(history: History, ledger: Ledger, letter: dict[str, Any],

@@ -23,6 +23,7 @@ PROMISES = {
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
     "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",
     "CANCEL-02": "Nothing led to any of the {n} cancelled tasks.",
+    "CANCEL-07": "All {n} requeued tasks whose records told of a request to cancel were executed.",
     "IDEM-08": "All {n} keys told of their task what it was.",
     "IDEM-13": "All {n} keys of unfinished tasks had no expiry.",
     "IDEM-14": "All {n} keys of requeued tasks were in use again.",

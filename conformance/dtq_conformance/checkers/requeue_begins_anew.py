@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dtq_conformance import evidence
 from dtq_conformance.evidence import at, holder
-from dtq_conformance.history import History
+from dtq_conformance.history import Fault, History
 from dtq_conformance.justification import may_be_lost_unseen
 from dtq_conformance.operation import Operation
 from dtq_conformance.verdict import Ledger, Verdict
@@ -12,13 +12,19 @@ from dtq_conformance.verdict import Ledger, Verdict
 PROMISES = {
     "DLQ-06": "All {n} requeued tasks began again with attempt 1.",
     "DLQ-08": "All {n} requeues and discards of what has no dead letter were refused.",
+    "DLQ-12": "All {n} requeues of letters without a task were refused with TASK_NOT_FOUND.",
 }
 
 
 def check(history: History) -> list[Verdict]:
     """Judge every requeue and discard of the run."""
     ledger = Ledger("requeue_begins_anew", PROMISES)
+    orphans = {fault.detail["task_id"] for fault in history.of(Fault)
+               if (fault.effect, fault.phase) == ("forged", "bit") and not fault.detail["entries"]}
     for operation in history.operations:
+        if operation.name == "requeue" and operation.task_id in orphans:
+            _is_unknown(history, ledger, operation)
+            continue
         if operation.name in ("requeue", "discard") and operation.task_id is not None:
             if operation.outcome == "refused":
                 ledger.judged("DLQ-08")
@@ -27,6 +33,22 @@ def check(history: History) -> list[Verdict]:
         if operation.name == "requeue" and operation.outcome == "ok":
             _begins_anew(history, ledger, operation)
     return ledger.verdicts()
+
+
+def _is_unknown(history: History, ledger: Ledger, requeue: Operation) -> None:
+    """The harness had made an entry without a task, and that had been put away."""
+    if requeue.outcome == "unknown" or any(
+            look.answer and look.answered_ns < requeue.asked_ns
+            for look in history.looks.get(requeue.task_id or "", [])):
+        return  # nobody can say what was done, or it had become a task, which others judge
+    ledger.judged("DLQ-12")
+    code = requeue.answer.get("code")
+    if requeue.outcome == "ok" or code != "TASK_NOT_FOUND":
+        ledger.violated("DLQ-12", requeue.task_id, f"The requeue of {requeue.task_id}, of which "
+                        "there is an orphan's letter and no task, was "
+                        f"{'done' if requeue.outcome == 'ok' else f'refused with {code}'} "
+                        f"{at(history, requeue.answered_ns)} instead of refused with "
+                        "TASK_NOT_FOUND.", answer=requeue.answer)
 
 
 def _had_a_letter(history: History, ledger: Ledger, operation: Operation) -> None:

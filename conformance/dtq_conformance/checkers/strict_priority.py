@@ -1,4 +1,5 @@
-"""Strict priority: of two tasks that both waited, a worker took the one of the higher level.
+"""Strict priority: of two tasks that both waited, a worker took the one of the higher level, and of
+two new ones of the same level the one that was accepted first.
 
 There is no tolerance. Judged is only what is provable from outside (`choices`); with fewer than a
 hundred pairs the verdict is unknown, since a queue without any order is right by chance as well.
@@ -13,23 +14,25 @@ from dtq_conformance.verdict import Ledger, Verdict
 
 PAIRS_NEEDED = 100
 
-NEW, AGAIN = "PRIO-01", "PRIO-02"
+NEW, AGAIN, WITHIN = "PRIO-01", "PRIO-02", "PRIO-03"
 
 PROMISES = {
     NEW: "In all {n} pairs of new tasks that both waited, the one of the higher level was taken "
          "first.",
     AGAIN: "In all {n} pairs with redelivered, released or scheduled work that both waited, the "
            "one of the higher level was taken first.",
+    WITHIN: "In all {n} pairs of new tasks of one level that both waited, the one that was "
+            "accepted first was taken first.",
 }
 
 
 def check(history: History) -> list[Verdict]:
-    """Judge every provable choice between two levels; one finding for each task taken wrongly."""
+    """Judge every provable choice; one finding for each task taken wrongly."""
     ledger = Ledger("strict_priority", PROMISES)
     pairs = dict.fromkeys(PROMISES, 0)
     passed_over: dict[tuple[str, str, int], list[Choice]] = {}
     for choice in choices(history):
-        clause = AGAIN if choice.again else NEW
+        clause = WITHIN if choice.is_within_a_level else AGAIN if choice.again else NEW
         pairs[clause] += 1
         if not choice.is_strict:
             key = (clause, choice.taken.task_id, choice.taken.start_ns)
@@ -37,8 +40,8 @@ def check(history: History) -> list[Verdict]:
     for clause, count in pairs.items():
         ledger.judged(clause, count)
         if 0 < count < PAIRS_NEEDED and not any(key[0] == clause for key in passed_over):
-            ledger.unknown(clause, None, f"Only {count} pairs of tasks of different levels that "
-                           f"both waited could be judged; {PAIRS_NEEDED} are needed.",
+            ledger.unknown(clause, None, f"Only {count} pairs of tasks of {_levels(clause)} "
+                           f"that both waited could be judged; {PAIRS_NEEDED} are needed.",
                            pairs=count)
     for (clause, task_id, _), choices_ in passed_over.items():
         ledger.violated(clause, task_id, _sentence(history, choices_),
@@ -51,11 +54,17 @@ def check(history: History) -> list[Verdict]:
     return ledger.verdicts()
 
 
+def _levels(clause: str) -> str:
+    return "the same level" if clause == WITHIN else "different levels"
+
+
 def _sentence(history: History, wrong: list[Choice]) -> str:
-    """The one task that was taken and the most urgent of those that were passed over."""
+    """The one task that was taken and of those that were passed over the one that had to come
+    first."""
     taken = wrong[0]
     left = max((choice.left for choice in wrong), key=lambda w: (w.level, -w.since_ns))
-    more = f" {len(wrong)} tasks of higher levels waited." if len(wrong) > 1 else ""
+    kind = "older tasks of this level" if taken.is_within_a_level else "tasks of higher levels"
+    more = f" {len(wrong)} {kind} waited." if len(wrong) > 1 else ""
     return (f"Task {taken.taken.task_id} of priority {taken.taken_level} was taken between "
             f"{at(history, taken.after_ns)[3:]} and its start {at(history, taken.taken.start_ns)} "
             f"({holder(taken.taken)}), while task {left.execution.task_id} of priority "

@@ -15,6 +15,7 @@ from tests.conformance.histories import (
     dead,
     end,
     fault,
+    history,
     killed,
     letter,
     letters,
@@ -169,3 +170,60 @@ def test_a_process_that_ends_after_the_time_limit_of_its_handler_has_not_lost_it
     assert "DLQ-04" not in says(check, *overdue, *ended)
     long = [submit(timeout_ms=9000, max_attempts=1), born(1), start(100), killed(1, 2000)]
     assert says(check, *long, *ended)["DLQ-04"] == "violated 1"
+
+
+# More than are to be kept -----------------------------------------------------------------------
+
+def task(number: int) -> str:
+    return f"{number:032x}"
+
+
+def deaths(count: int = 4, *, seen_together: bool = False) -> list[Any]:
+    """Tasks 0, 1, 2 … die one after the other, each seen before the next is executed."""
+    found: list[Any] = [born(1)]
+    for number in range(count):
+        found += [submit(task(number), steps=[{"fail": "permanent"}]),
+                  ran(100 * number + 20, 100 * number + 30, task(number), "failed"),
+                  dead(task(number), at=100 * (count if seen_together else number) + 50),
+                  dead(task(number))]
+    return found
+
+
+def kept(*numbers: int, of: Any = None, more: Any = ()) -> str:
+    """The verdict on DLQ-09 where two letters are kept, and the last list has these."""
+    verdicts = check(history(of or deaths(), more, letters(*(letter(task(n)) for n in numbers)),
+                             settings={"DTQ_DLQ_MAXLEN": "2"}))
+    told = {v.clause: f"{v.status} {v.judged} {v.sentence}" for v in verdicts}
+    assert told["DLQ-09"].startswith(("violated", "unknown")) or "violated" not in told["DLQ-01"]
+    return told["DLQ-09"]
+
+
+def test_of_more_letters_than_are_kept_the_newest_exist() -> None:
+    assert kept(2, 3).startswith("holds 4")
+    assert kept(1, 2, 3).startswith("violated 4 3 dead letters existed at 60 010 ms, and 2 are")
+    assert f"Task {task(2)} was dead-lettered by 250 ms, and its letter did not exist" in kept(3)
+    assert f"Task {task(2)} was dead-lettered by 250 ms, and its letter did not" in kept(1, 3)
+
+
+def test_a_letter_with_as_many_newer_ones_as_are_kept_must_be_gone() -> None:
+    assert (f"Task {task(1)} was dead-lettered by 150 ms, and its letter existed at 60 010 ms, "
+            "beside 2 newer ones") in str(check(history(
+                deaths(), letters(*map(letter, map(task, (1, 2, 3)))),
+                settings={"DTQ_DLQ_MAXLEN": "2"})))
+
+
+def test_whose_death_came_first_must_be_known() -> None:
+    """Nobody looked between the deaths, and each may have been recorded late."""
+    together = deaths(seen_together=True)
+    assert kept(0, 1, of=together).startswith("holds 4")
+    assert kept(0, of=together).startswith("holds 4")
+    assert kept(of=deaths(2)).startswith("unknown 0")
+
+
+def test_a_letter_that_was_put_away_makes_no_room_for_what_was_trimmed() -> None:
+    assert kept(3, more=asked("discard", task(2), at=900)).startswith("holds 3")
+    assert kept(1, 3, more=asked("discard", task(2), at=900)).startswith("holds 3")
+
+
+def test_where_no_limit_is_set_all_letters_are_kept() -> None:
+    assert says(check, deaths(), letters(letter(task(3))))["DLQ-01"] == "violated 4"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dtq_conformance.checkers.requeue_begins_anew import check
+from dtq_conformance.operation import Outcome
 
-from tests.conformance.histories import T, asked, born, dead, gone, look, ran, says, submit
+from tests.conformance.histories import T, asked, born, dead, fault, gone, look, ran, says, submit
 
 OLD = f"{T}~1"
 REQUEUED = [submit(OLD), born(1), dead(OLD, at=50), asked("requeue", OLD, at=100),
@@ -40,3 +41,19 @@ def test_attempt_1_may_be_lost_before_it_began() -> None:
     assert says(check, *again, ran(2300, 2310, attempt=2, by=2))["DLQ-06"] == "violated 1"
     assert "DLQ-06" not in says(check, *again, ran(2300, 2310, attempt=2, by=2),
                                 gone(1, 1100, signal=9))
+
+
+def test_an_orphans_letter_is_not_requeued() -> None:
+    orphan = fault("forged", 20, 40, task_id=T, entries=0)
+
+    def told(outcome: Outcome, **answer: str) -> str | None:
+        return says(check, orphan, asked("requeue", T, at=100, outcome=outcome,
+                                         **answer)).get("DLQ-12")
+
+    assert told("refused", code="TASK_NOT_FOUND") == "holds 1"
+    assert told("refused", code="NOT_REQUEUEABLE") == "violated 1"
+    assert told("ok") == "violated 1"
+    assert told("unknown") is None
+    assert "DLQ-12" not in says(check, orphan, look(at=50), asked("requeue", T, at=100))
+    left = fault("forged", 20, 40, task_id=T, entries=1)
+    assert "DLQ-12" not in says(check, left, asked("requeue", T, at=100))

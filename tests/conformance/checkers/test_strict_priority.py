@@ -10,6 +10,7 @@ from dtq_conformance.checkers.strict_priority import check
 from dtq_conformance.history import Process, Record
 
 from tests.conformance.histories import (
+    Part,
     T,
     U,
     accuses,
@@ -116,6 +117,54 @@ def test_a_task_that_never_started_was_not_passed_over_for_certain() -> None:
 def test_a_submission_without_an_answer_proves_nothing() -> None:
     assert told(submit(T, priority=2), submit(U, outcome="unknown", priority=7), ALONE,
                 ran(1100, 1110, T), ran(1120, 1130, U)) == ""
+
+
+# Within a level ---------------------------------------------------------------------------------
+
+def in_turn(count: int, *, level: int = 5, backwards: bool = False) -> list[Any]:
+    """Tasks of one level, submitted one after the other, executed in this order or backwards."""
+    places = range(count)
+    return [[submit(task(number), at=10 + number, priority=level),
+             ran(2000 + 10 * place, 2005 + 10 * place, task(number))]
+            for place, number in enumerate(reversed(places) if backwards else places)]
+
+
+def told_within(*parts: Any) -> str:
+    return says(check, *parts).get("PRIO-03", "")
+
+
+def test_the_oldest_of_a_level_first_holds_and_tells_how_many_pairs_were_judged() -> None:
+    assert says(check, ALONE, in_turn(15)) == {"PRIO-03": "holds 105"}
+
+
+def test_a_younger_task_taken_while_an_older_one_of_its_level_waited_is_a_violation() -> None:
+    wrong = [submit(T, at=10), submit(U, at=20), ALONE, ran(1100, 1110, U), ran(1120, 1130, T)]
+    assert told_within(wrong) == "violated 1"
+    assert accuses(check, "PRIO-03", *wrong) == (
+        f"Task {U} of priority 5 was taken between 1 000 ms and its start at 1 100 ms (attempt 1 "
+        f"by worker-1 (pid 101)), while task {T} of priority 5, accepted at 10 ms, waited; that "
+        "one started at 1 120 ms.")
+    assert "14 older tasks of this level waited." in accuses(
+        check, "PRIO-03", ALONE, in_turn(15, backwards=True))
+
+
+def test_fewer_than_a_hundred_pairs_of_one_level_are_unknown() -> None:
+    assert told_within(ALONE, in_turn(14)) == "unknown 91"
+    assert "of the same level" in accuses(check, "PRIO-03", ALONE, in_turn(14))
+
+
+@pytest.mark.parametrize("other", [
+    submit(U, at=10), [submit(U, at=5, outcome="unknown"), submit(U, at=20)],
+    submit(U, at=20, outcome="unknown"), submit(U, at=20, delay_ms=5)])
+def test_which_of_two_is_older_must_be_certain(other: Part) -> None:
+    assert told_within(submit(T, at=10), other, ALONE, ran(1100, 1110),
+                       ran(1120, 1130, U)) == ""
+
+
+def test_work_that_was_given_back_is_not_new() -> None:
+    assert told_within(submit(T), submit(U, at=20), born(1, at=1, concurrency=1),
+                       gone(1, 50, code=0), born(2, at=1000, concurrency=1),
+                       ran(1100, 1110, U, by=2), ran(1120, 1130, T, by=2)) == ""
 
 
 # Redelivered, released and scheduled work -------------------------------------------------------

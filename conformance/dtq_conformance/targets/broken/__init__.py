@@ -11,6 +11,7 @@ from dtq_conformance.targets.broken import (
     acknowledges_without_deleting,
     announces_before_the_step,
     announces_no_retries,
+    answers_a_second_cancel_as_the_first,
     asks_the_key_first,
     audits_without_a_bound,
     beats_with_payloads,
@@ -51,6 +52,7 @@ from dtq_conformance.targets.broken import (
     keeps_its_name,
     keeps_long_messages,
     keeps_no_room_for_ends,
+    keeps_requests_to_itself,
     keeps_results_out_of_the_file,
     keeps_tasks_for_too_long,
     keeps_the_names_of_purged_queues,
@@ -92,8 +94,10 @@ from dtq_conformance.targets.broken import (
     renews_one_by_one,
     renews_what_it_never_saw,
     requeues_beside_the_key,
+    requeues_what_has_no_task,
     requeues_what_was_discarded,
     requeues_with_the_old_attempt,
+    requeues_with_the_old_request,
     requeues_with_the_old_time_to_live,
     requeues_without_the_key,
     retries_into_the_middle,
@@ -120,7 +124,9 @@ from dtq_conformance.targets.broken import (
     takes_half_a_key,
     takes_live_leases,
     takes_one_of_each_level,
+    takes_the_newest_first,
     tries_again_after_a_request,
+    trims_letters_now_and_then,
 )
 from dtq_conformance.targets.defect import Defect, kind_of
 
@@ -160,7 +166,9 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, loads_its_scripts_once,
     fails_what_it_cannot_settle, makes_groups_anew_at_the_end, calls_refusals_unknown,
-    gives_up_when_refused, settles_nothing_without_memory)}
+    gives_up_when_refused, settles_nothing_without_memory, takes_the_newest_first,
+    keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request,
+    answers_a_second_cancel_as_the_first, requeues_what_has_no_task)}
 
 
 def load(name: str) -> TargetKind:
