@@ -126,3 +126,29 @@ class KeySpace:
         """How many entries of the streams lead to this task."""
         return sum(fields[b"task_id"].decode() == task_id
                    for stream in self._streams for _, fields in self.client.xrange(stream))
+
+    def contents(self) -> dict[str, str]:
+        """All keys under the prefix, each with what it holds and whether it expires, as text: two
+        of them are equal if nobody has changed anything in between."""
+        found = {}
+        for name in self.client.scan_iter(match=f"{self.prefix}*", count=1000):
+            kind = self.client.type(name).decode()
+            holds = _READ[kind](self.client, name) if kind in _READ else self.client.dump(name)
+            found[name.decode()] = f"{kind} {holds!r} {self.client.pttl(name) >= 0}"
+        return found
+
+
+def _stream(client: Any, name: bytes) -> Any:
+    """The entries, and of each group what it has read and what is pending with whom."""
+    return client.xrange(name), [(group, client.xpending(name, group["name"]))
+                                 for group in client.xinfo_groups(name)]
+
+
+_READ: dict[str, Callable[[Any, bytes], Any]] = {
+    "string": lambda client, name: client.get(name),
+    "hash": lambda client, name: sorted(client.hgetall(name).items()),
+    "set": lambda client, name: sorted(client.smembers(name)),
+    "zset": lambda client, name: client.zrange(name, 0, -1, withscores=True),
+    "stream": _stream,
+}
+"""How a key of each type is read, in an order that does not depend on how the server keeps it."""

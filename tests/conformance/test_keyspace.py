@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -155,3 +156,25 @@ def test_a_worker_tells_what_it_has_in_hand_and_what_it_has_done(
     assert keys.told_by("worker-1") == (0, 0)
     client.hset("p:worker:worker-1", mapping={"active_tasks": 2, "tasks_processed": 17})
     assert keys.told_by("worker-1") == (2, 17)
+
+
+@pytest.mark.parametrize("changed", [
+    lambda client: client.set("p:queue:default:paused", 1),
+    lambda client: client.delete("p:queues"),
+    lambda client: client.hset("p:task:a", "status", "running"),
+    lambda client: client.expire("p:task:a", 100),
+    lambda client: client.zadd("p:retry:schedule", {"b": 2}),
+    lambda client: client.sadd("p:queues", "other"),
+    lambda client: take(client, "worker-1.x", 1)])
+def test_contents_tell_whatever_was_changed_under_the_prefix_and_nothing_else(
+        client: redis.Redis, keys: KeySpace, changed: Callable[[redis.Redis], Any]) -> None:
+    enqueue(client, "a")
+    take(client, "worker-0.x", 1)
+    enqueue(client, "b")
+    client.sadd("p:queues", "default")
+    client.zadd("p:retry:schedule", {"b": 1})
+    before = keys.contents()
+    client.set("q:queue:default:paused", 1)
+    assert keys.contents() == before
+    changed(client)
+    assert keys.contents() != before

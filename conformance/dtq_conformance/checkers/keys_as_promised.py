@@ -12,6 +12,8 @@ from dtq_conformance.verdict import Ledger, Verdict
 PROMISES = {
     "STATE-05": "All {n} running tasks were pending under one name.",
     "KEY-08": "All keys of the server began with the prefix, {n} times.",
+    "KEY-09": "Another installation on the same server was left alone and did not show, in {n} "
+              "readings.",
     "KEY-11": "All {n} names of processes were a worker's id and an incarnation.",
     "KEY-13": "All {n} consumers of workers that were gone did not stay.",
     "KEY-14": "All {n} entries had their fields.",

@@ -104,6 +104,7 @@ from dtq_conformance.targets.broken import (
     serves_redelivered_first,
     serves_redelivered_last,
     settles_without_fencing,
+    shares_its_schedule,
     shows_running_tasks_as_active,
     spends_released_attempts,
     starts_what_another_runs,
@@ -152,7 +153,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule)}
 
 
 def load(name: str) -> TargetKind:
