@@ -23,7 +23,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "No trial shifts a worker's clock yet: how that is done depends on its language.":
         ("SCHED-05",),
     "The cases of idempotency do not bring this about yet.":
-        ("IDEM-07", "IDEM-11", "IDEM-12"),
+        ("IDEM-11",),
     "The cases of workers have no handlers but the probe, and do not crash a loop, yet.":
         ("WORK-03", "WORK-06", "WORK-08", "WORK-09", "WORK-11",
          "WORK-12"),

@@ -25,7 +25,9 @@ PROMISES = {
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
     "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",
     "CANCEL-02": "Nothing led to any of the {n} cancelled tasks.",
+    "IDEM-07": "All {n} submissions of a key whose task had vanished were new work.",
     "IDEM-08": "All {n} keys told of their task what it was.",
+    "IDEM-12": "All {n} keys that were another task's were left alone.",
     "IDEM-13": "All {n} keys of unfinished tasks had no expiry.",
     "IDEM-14": "All {n} keys of requeued tasks were in use again.",
 }

@@ -11,6 +11,7 @@ from dtq_conformance.targets.broken import (
     acknowledges_without_deleting,
     announces_before_the_step,
     announces_no_retries,
+    answers_with_vanished_tasks,
     asks_the_key_first,
     audits_without_a_bound,
     beats_with_payloads,
@@ -26,6 +27,7 @@ from dtq_conformance.targets.broken import (
     does_not_count_redelivery,
     does_not_count_what_expires,
     echoes_nothing,
+    ends_another_tasks_key,
     enqueues_a_copy,
     expires_what_ran,
     fails_on_bad_json,
@@ -153,7 +155,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     does_its_steps_backwards, names_no_process_in_results, cuts_results_without_a_mark,
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
-    makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule)}
+    makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule,
+    answers_with_vanished_tasks, ends_another_tasks_key)}
 
 
 def load(name: str) -> TargetKind:
