@@ -22,6 +22,7 @@ PROMISES = {
     "KEY-17": "What was finished was kept for as long as the settings say, {n} times.",
     "KEY-19": "All {n} records of workers had their fields and their expiry.",
     "KEY-20": "The audit had its bound, {n} times.",
+    "DLV-21": "Entries of all {n} finished tasks were put away and led to no execution.",
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
     "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",
     "CANCEL-02": "Nothing led to any of the {n} cancelled tasks.",

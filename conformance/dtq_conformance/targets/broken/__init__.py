@@ -101,6 +101,7 @@ from dtq_conformance.targets.broken import (
     retries_without_growth,
     retries_without_jitter,
     runs_entries_without_a_record,
+    runs_what_has_ended,
     says_that_it_idles,
     schedules_retry_in_two_steps,
     serves_redelivered_first,
@@ -156,7 +157,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule,
-    answers_with_vanished_tasks, ends_another_tasks_key)}
+    answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended)}
 
 
 def load(name: str) -> TargetKind:
