@@ -127,6 +127,15 @@ class KeySpace:
         return sum(fields[b"task_id"].decode() == task_id
                    for stream in self._streams for _, fields in self.client.xrange(stream))
 
+    def waits_as(self, task_id: str) -> dict[str, Any]:
+        """The status that a task's record tells, and the entries that lead to it, each as its level
+        and its id."""
+        status = self.client.hget(f"{self.prefix}task:{task_id}", "status")
+        return {"status": (status or b"").decode(), "entries": [
+            f"{stream.rpartition(':')[2]} {entry_id.decode()}" for stream in self._streams
+            for entry_id, fields in self.client.xrange(stream)
+            if fields[b"task_id"].decode() == task_id]}
+
     def contents(self) -> dict[str, str]:
         """All keys under the prefix, each with what it holds and whether it expires, as text: two
         of them are equal if nobody has changed anything in between."""

@@ -8,8 +8,6 @@ untested: neither held nor violated nor unknown, since nothing was learned about
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "Snapshots of the key space do not look for this yet.":
-        ("STOP-07",),
     "No trial stops an engine within this step yet; DLV-12 watches what would follow.":
         ("DLV-14", "DLV-15", "DLV-16", "DLV-17", "DLV-18", "DLV-19", "DLV-20"),
     "The audit of the key space reads names, types and expiries at rest, not this yet.":

@@ -178,3 +178,14 @@ def test_contents_tell_whatever_was_changed_under_the_prefix_and_nothing_else(
     assert keys.contents() == before
     changed(client)
     assert keys.contents() != before
+
+
+def test_how_a_task_waits_is_its_status_and_every_entry_that_leads_to_it(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b")
+    enqueue(client, "a", level=9)
+    levels = [entry.partition(" ")[0] for entry in keys.waits_as("a")["entries"]]
+    assert (keys.waits_as("a")["status"], levels) == ("queued", ["p9", "p5"])
+    [(entry_id, _)] = client.xrange("p:stream:default:p9")
+    assert keys.waits_as("a")["entries"][0] == f"p9 {entry_id.decode()}"
+    assert keys.waits_as("c") == {"status": "", "entries": []}

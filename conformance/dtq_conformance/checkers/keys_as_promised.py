@@ -24,6 +24,7 @@ PROMISES = {
     "KEY-20": "The audit had its bound, {n} times.",
     "DLV-21": "Entries of all {n} finished tasks were put away and led to no execution.",
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
+    "STOP-07": "All {n} tasks that were released waited again, each by the same entry.",
     "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",
     "CANCEL-02": "Nothing led to any of the {n} cancelled tasks.",
     "IDEM-07": "All {n} submissions of a key whose task had vanished were new work.",

@@ -84,6 +84,7 @@ from dtq_conformance.targets.broken import (
     reads_under_its_id,
     redelivers_after_a_request,
     redelivers_in_a_pause,
+    releases_to_the_back,
     removes_consumers_with_work,
     renews_for_ever,
     renews_one_by_one,
@@ -157,7 +158,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule,
-    answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended)}
+    answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended, releases_to_the_back)}
 
 
 def load(name: str) -> TargetKind:
