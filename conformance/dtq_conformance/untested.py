@@ -15,7 +15,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "No trial runs a cluster yet.":
         ("KEY-10",),
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
-        ("DLV-22", "DLV-24", "DLV-26", "DLV-34", "DLV-39"),
+        ("DLV-22", "DLV-24", "DLV-34", "DLV-39"),
     "The cases of attempts do not bring about this outcome yet.":
         ("RETRY-07",),
     "No trial shifts a worker's clock yet: how that is done depends on its language.":

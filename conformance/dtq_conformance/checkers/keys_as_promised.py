@@ -23,6 +23,7 @@ PROMISES = {
     "KEY-19": "All {n} records of workers had their fields and their expiry.",
     "KEY-20": "The audit had its bound, {n} times.",
     "DLV-21": "Entries of all {n} finished tasks were put away and led to no execution.",
+    "DLV-26": "All {n} tasks that a stopping worker had been given unseen were given back.",
     "SCHED-03": "The lock of the scheduler named its leader and lived for a time, {n} times.",
     "STOP-07": "All {n} tasks that were released waited again, each by the same entry.",
     "RETRY-11": "All {n} retries were promoted into the queue and the level of their task.",

@@ -113,6 +113,7 @@ from dtq_conformance.targets.broken import (
     spends_released_attempts,
     starts_what_another_runs,
     stays_beside_its_namesake,
+    stops_without_a_release,
     submits_in_two_steps,
     supersedes_its_own_settlement,
     takes_after_goodbye,
@@ -158,7 +159,8 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, shares_its_schedule,
-    answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended, releases_to_the_back)}
+    answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended, releases_to_the_back,
+    stops_without_a_release)}
 
 
 def load(name: str) -> TargetKind:
