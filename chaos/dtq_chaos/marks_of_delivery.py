@@ -33,6 +33,22 @@ def take_reply_lost() -> ReadMark:
     return read
 
 
+def never_saw_what_it_was_given() -> ReadMark:
+    """A worker whose take's reply was lost was asked to stop, and did not start the task, then or
+    later."""
+
+    def read(history: History) -> Mark:
+        seen = bites_of(history, "lose_take_reply")
+        held = [bite for bite in seen if bite.detail["asks_to_stop"]
+                and not any(e.pid in bite.pids
+                            for e in history.executions.get(bite.detail["task_id"], []))]
+        return _mark("never_saw_what_it_was_given", bool(seen) and len(held) == len(seen),
+                     f"{len(held)} workers were asked to stop with a task that they never saw.",
+                     seen=[bite.detail for bite in seen])
+
+    return read
+
+
 def group_lost_mid_handler() -> ReadMark:
     """A group was destroyed while what its holder had in hand was being executed."""
 

@@ -86,10 +86,10 @@ class Bench:
         self.target.close()
         self._keyspace.client.close()
 
-    def open_target(self, broker_url: str, **settings: str) -> Target:
-        """The target as a client of its own, with this address of the broker, and settings."""
-        target = self._kind.open(Site(broker_url, self.lab.broker.prefix, self.lab.witness,
-                                      self.timing, {**self.settings, **settings}))
+    def open_target(self, broker_url: str, *, prefix: str = "", **settings: str) -> Target:
+        """The target as another client, or another installation, if a `prefix` is given."""
+        target = self._kind.open(Site(broker_url, prefix or self.lab.broker.prefix,
+            self.lab.witness, self.timing, {**self.settings, **settings}))
         if lacks := lacks_of(target):
             raise TargetFault(f"What {self._kind.name}'s open() returned, a "
                               f"{type(target).__name__}, has no {' and no '.join(lacks)}.")

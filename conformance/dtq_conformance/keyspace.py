@@ -158,6 +158,25 @@ class KeySpace:
         return sum(fields[b"task_id"].decode() == task_id
                    for stream in self._streams for _, fields in self.client.xrange(stream))
 
+    def waits_as(self, task_id: str) -> dict[str, Any]:
+        """The status that a task's record tells, and the entries that lead to it, each as its level
+        and its id."""
+        status = self.client.hget(f"{self.prefix}task:{task_id}", "status")
+        return {"status": (status or b"").decode(), "entries": [
+            f"{stream.rpartition(':')[2]} {entry_id.decode()}" for stream in self._streams
+            for entry_id, fields in self.client.xrange(stream)
+            if fields[b"task_id"].decode() == task_id]}
+
+    def contents(self) -> dict[str, str]:
+        """All keys under the prefix, each with what it holds and whether it expires, as text: two
+        of them are equal if nobody has changed anything in between."""
+        found = {}
+        for name in self.client.scan_iter(match=f"{self.prefix}*", count=1000):
+            kind = self.client.type(name).decode()
+            holds = _READ[kind](self.client, name) if kind in _READ else self.client.dump(name)
+            found[name.decode()] = f"{kind} {holds!r} {self.client.pttl(name) >= 0}"
+        return found
+
 
 def _has_group(told: Any) -> bool:
     """Whether the group is one of a stream's, by the reply to XINFO GROUPS."""
@@ -169,3 +188,20 @@ def _held(told: Any) -> int:
     """How many entries of a stream are in hand, by the reply to XPENDING."""
     return 0 if isinstance(told, Exception) else sum(
         each["pending"] for each in told["consumers"] if each["name"].decode() != RELEASED)
+
+
+
+def _stream(client: Any, name: bytes) -> Any:
+    """The entries, and of each group what it has read and what is pending with whom."""
+    return client.xrange(name), [(group, client.xpending(name, group["name"]))
+                                 for group in client.xinfo_groups(name)]
+
+
+_READ: dict[str, Callable[[Any, bytes], Any]] = {
+    "string": lambda client, name: client.get(name),
+    "hash": lambda client, name: sorted(client.hgetall(name).items()),
+    "set": lambda client, name: sorted(client.smembers(name)),
+    "zset": lambda client, name: client.zrange(name, 0, -1, withscores=True),
+    "stream": _stream,
+}
+"""How a key of each type is read, in an order that does not depend on how the server keeps it."""

@@ -8,22 +8,20 @@ untested: neither held nor violated nor unknown, since nothing was learned about
 from __future__ import annotations
 
 REASONS: dict[str, tuple[str, ...]] = {
-    "Snapshots of the key space do not look for this yet.":
-        ("STOP-07",),
     "No trial stops an engine within this step yet; DLV-12 watches what would follow.":
         ("DLV-14", "DLV-15", "DLV-16", "DLV-17", "DLV-18", "DLV-19", "DLV-20"),
     "The audit of the key space reads names, types and expiries at rest, not this yet.":
         ("KEY-12",),
-    "No trial runs two installations side by side, or a cluster, yet.":
-        ("KEY-09", "KEY-10"),
+    "No trial runs a cluster yet.":
+        ("KEY-10",),
     "No trial brings this about yet; other clauses of delivery judge what would follow.":
-        ("DLV-21", "DLV-22", "DLV-24", "DLV-26", "DLV-34", "DLV-39"),
+        ("DLV-22", "DLV-24", "DLV-34", "DLV-39"),
     "The cases of attempts do not bring about this outcome yet.":
         ("RETRY-07",),
     "No trial shifts a worker's clock yet: how that is done depends on its language.":
         ("SCHED-05",),
     "The cases of idempotency do not bring this about yet.":
-        ("IDEM-07", "IDEM-11", "IDEM-12"),
+        ("IDEM-11",),
     "The cases of workers have no handlers but the probe, and do not crash a loop, yet.":
         ("WORK-03", "WORK-06", "WORK-08", "WORK-09", "WORK-11",
          "WORK-12"),

@@ -26,7 +26,8 @@ def bite(name: str, at: int = 500, to: int | None = None, *, by: int | None = No
 
 def taken(**detail: Any) -> list[Record]:
     return bite("lose_take_reply", by=1, **{
-        "of": "take", "task_id": T, "latency_ms": 250, "underway_ms": 40.0, **detail})
+        "of": "take", "asks_to_stop": True, "task_id": T, "latency_ms": 250,
+        "underway_ms": 40.0, **detail})
 
 
 def namesake(**detail: Any) -> list[Record]:
@@ -50,6 +51,7 @@ def dropped(at: int = 500, groups: int = 10) -> list[Record]:
 
 HELD: list[tuple[ReadMark, Story]] = [
     (marks.take_reply_lost(), [taken(), ran(600, 700)]),
+    (marks.never_saw_what_it_was_given(), [taken(), ran(600, 700, by=2)]),
     (marks.group_lost_mid_handler(), [dropped(), ran(100, 900)]),
     (marks.group_lost_mid_handler(), [dropped(), start(100)]),
     (marks.has_a_namesake(), [namesake(open=[])]),
@@ -62,6 +64,9 @@ HELD: list[tuple[ReadMark, Story]] = [
 NOT_HELD: list[tuple[ReadMark, Story, str]] = [
     (marks.take_reply_lost(), [taken(underway_ms=260.0)], "the reply may have arrived"),
     (marks.take_reply_lost(), [taken(), ran(400, 700)], "it had started"),
+    (marks.never_saw_what_it_was_given(), [taken(), ran(600, 700)], "it was given it again"),
+    (marks.never_saw_what_it_was_given(), [taken(asks_to_stop=False), ran(600, 700, by=2)],
+     "nobody asked it to stop"),
     (marks.group_lost_mid_handler(), [dropped(), ran(100, 400)], "it was over"),
     (marks.group_lost_mid_handler(), [dropped(), ran(100, 900, by=2)], "another worker's handler"),
     (marks.group_lost_mid_handler(), [dropped(groups=0), ran(100, 900)], "there was no group"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -179,3 +180,36 @@ def test_a_refusal_of_writes_is_told_by_its_first_word_and_nothing_is_written(
     client.config_set(setting, mended)
     assert keys.refusal() == ""
     assert client.dbsize() == 0
+
+
+@pytest.mark.parametrize("changed", [
+    lambda client: client.set("p:queue:default:paused", 1),
+    lambda client: client.delete("p:queues"),
+    lambda client: client.hset("p:task:a", "status", "running"),
+    lambda client: client.expire("p:task:a", 100),
+    lambda client: client.zadd("p:retry:schedule", {"b": 2}),
+    lambda client: client.sadd("p:queues", "other"),
+    lambda client: take(client, "worker-1.x", 1)])
+def test_contents_tell_whatever_was_changed_under_the_prefix_and_nothing_else(
+        client: redis.Redis, keys: KeySpace, changed: Callable[[redis.Redis], Any]) -> None:
+    enqueue(client, "a")
+    take(client, "worker-0.x", 1)
+    enqueue(client, "b")
+    client.sadd("p:queues", "default")
+    client.zadd("p:retry:schedule", {"b": 1})
+    before = keys.contents()
+    client.set("q:queue:default:paused", 1)
+    assert keys.contents() == before
+    changed(client)
+    assert keys.contents() != before
+
+
+def test_how_a_task_waits_is_its_status_and_every_entry_that_leads_to_it(
+        client: redis.Redis, keys: KeySpace) -> None:
+    enqueue(client, "a", "b")
+    enqueue(client, "a", level=9)
+    levels = [entry.partition(" ")[0] for entry in keys.waits_as("a")["entries"]]
+    assert (keys.waits_as("a")["status"], levels) == ("queued", ["p9", "p5"])
+    [(entry_id, _)] = client.xrange("p:stream:default:p9")
+    assert keys.waits_as("a")["entries"][0] == f"p9 {entry_id.decode()}"
+    assert keys.waits_as("c") == {"status": "", "entries": []}

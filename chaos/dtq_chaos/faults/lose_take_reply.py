@@ -1,9 +1,10 @@
 """The reply to a take is lost on its way: the broker has handed a task over, the worker has not
 heard of it.
 
-Parameters: link (the worker's), worker, task_id. Replies are slow while a task is submitted; when a
-direct connection shows it in the worker's hands, and before the reply can have arrived, the link is
-cut, and healed at once.
+Parameters: link (the worker's), worker, task_id, asks_to_stop. Replies are slow while a task is
+submitted; when a direct connection shows it in the worker's hands, and before the reply can have
+arrived, the link is cut, and healed at once; if that is wanted, when the worker has been sent a
+SIGTERM.
 """
 
 from __future__ import annotations
@@ -39,9 +40,13 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     link.cut()
     cut_ns = time.monotonic_ns()
     link.clear()
+    pids = worker.process.pids()
+    if asks_to_stop := entry.parameters.get("asks_to_stop", False):
+        worker.process.terminate()
     link.heal()
-    return Bite([worker.pid], {
-        "of": "take", "task_id": task_id, "worker": worker.name, "latency_ms": LATENCY_MS,
+    return Bite(pids, {
+        "of": "take", "asks_to_stop": asks_to_stop, "task_id": task_id, "worker": worker.name,
+        "latency_ms": LATENCY_MS,
         "underway_ms": round((cut_ns - not_yet_ns) / 1e6, 1)})
 
 

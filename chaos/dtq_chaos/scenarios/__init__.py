@@ -31,6 +31,7 @@ from dtq_chaos.scenarios import (
     worker_replaced_under_its_id,
     worker_restarted_under_its_id,
     worker_stopped_past_its_lease,
+    worker_terminated_after_a_lost_take,
     worker_terminated_between_take_and_start,
     worker_terminated_beyond_drain_limit,
     worker_terminated_mid_handler,
@@ -45,5 +46,5 @@ SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for modu
     submission_reply_lost, take_reply_lost,
     worker_killed_hands_full, worker_killed_mid_handler, worker_killed_twice,
     worker_replaced_under_its_id, worker_restarted_under_its_id, worker_stopped_past_its_lease,
-    worker_terminated_between_take_and_start, worker_terminated_beyond_drain_limit,
-    worker_terminated_mid_handler)}
+    worker_terminated_after_a_lost_take, worker_terminated_between_take_and_start,
+    worker_terminated_beyond_drain_limit, worker_terminated_mid_handler)}

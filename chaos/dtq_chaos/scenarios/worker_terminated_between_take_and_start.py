@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import random
 
+from dtq_conformance.bench import Bench
+from dtq_conformance.exchange import Exchange
+from dtq_conformance.front import inspected, want
+
 from dtq_chaos.fault import Stage
 from dtq_chaos.marks import taken_and_not_started
 from dtq_chaos.scenario import Scenario
@@ -16,6 +20,7 @@ from dtq_chaos.schedule import Entry, When
 
 TASKS = 8
 LATENCY_MS = 500
+BEFORE = "how tasks wait before they are taken"
 
 
 def _plan(draw: random.Random) -> list[Entry]:
@@ -30,7 +35,8 @@ def _plan(draw: random.Random) -> list[Entry]:
 def _set_up(stage: Stage) -> None:
     bench = stage.bench
     for level in range(TASKS):
-        bench.submit({"sleep": 50}, label="taken", max_attempts=1, priority=level)
+        task_id = bench.submit({"sleep": 50}, label="taken", max_attempts=1, priority=level)
+        inspected(bench, "the broker", [BEFORE, task_id], bench.keyspace.waits_as(task_id))
     bench.start_worker(TASKS, broker_url=stage.url_of("worker-1"))
 
 
@@ -39,14 +45,27 @@ def _afterwards(stage: Stage) -> None:
     if stage.with_faults:
         stage.await_quietly(lambda: not bench.workers[0].process.alive,
                             reason="the worker that was asked to stop to end")
+        _look_at_what_was_released(bench)
     for _ in range(70):
         bench.submit(priority=bench.random.randrange(10))
     bench.start_worker(1)
 
 
+def _look_at_what_was_released(bench: Bench) -> None:
+    """What was never started waits as it did before it was taken."""
+    started = {line.task_id for line in bench.witnessed("start")}
+    before = {each.words[1]: each.body for each in bench.records
+              if isinstance(each, Exchange) and each.words[0] == BEFORE}
+    for task_id, waited in before.items():
+        if task_id not in started:
+            inspected(bench, "the broker", [f"task {task_id} after its release"],
+                      bench.keyspace.waits_as(task_id),
+                      want("STOP-07", "a task that was taken and never started", holds=waited))
+
+
 SCENARIO = Scenario(
     "worker_terminated_between_take_and_start",
     "A worker is asked to stop when it has taken eight tasks and does not know it yet.",
-    ("STOP-01", "STOP-03", "DLV-01", "DLV-27", "RETRY-01", "PRIO-02"),
+    ("STOP-01", "STOP-03", "STOP-07", "DLV-01", "DLV-27", "RETRY-01", "PRIO-02"),
     _plan, _set_up, (taken_and_not_started(count=TASKS),), _afterwards, needs_toxiproxy=True,
     needs=("redis-schema",))

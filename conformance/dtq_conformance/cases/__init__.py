@@ -22,6 +22,7 @@ from dtq_conformance.cases import (
     keys,
     leases,
     metrics,
+    neighbours,
     pause,
     priority,
     retry_delays,
@@ -35,6 +36,7 @@ from dtq_conformance.trial import Trial
 
 CASES: dict[str, Trial] = {case.name: case for module in (
     attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery,
-    events, fields, handlers, http, idempotency, key_space, keys, leases, metrics, pause,
-    priority, retry_delays, security, shutdown, submission, time_to_live, workers)
+    events, fields, handlers, http, idempotency, key_space, keys, leases, metrics,
+    neighbours, pause, priority, retry_delays, security, shutdown, submission, time_to_live,
+    workers)
     for case in module.CASES}

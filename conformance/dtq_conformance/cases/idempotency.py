@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 from dtq_conformance.bench import Bench
 from dtq_conformance.cases.submission import send_again
+from dtq_conformance.front import inspected, want
+from dtq_conformance.operation import Operation
+from dtq_conformance.target import Submission
 from dtq_conformance.trial import LEASE_MS, Trial
 
 CALLERS = 4
@@ -56,6 +60,53 @@ def _a_requeue_looks_at_the_key(bench: Bench) -> None:
     bench.requeue(dead)
 
 
+def _a_vanished_task_frees_its_key(bench: Bench) -> None:
+    """Two tasks that are no part of the history take a key each; one waits, one is cancelled. The
+    harness deletes what there is of them but for their keys."""
+    client, prefix = bench.keyspace.client, bench.keyspace.prefix
+    for key in ("waited", "cancelled"):
+        gone = Submission(task_id=bench.new_id(), payload={"steps": [], "label": "vanished"},
+                          idempotency_key=key)
+        bench.target.submit(gone)
+        if key == "cancelled":
+            bench.target.cancel(gone.task_id)  # type: ignore[attr-defined]
+            client.delete(f"{prefix}task:{gone.task_id}")
+        else:
+            bench.keyspace.delete_task(gone.task_id)
+        new = bench.submit({"sleep": 10}, idempotency_key=key)
+        submitted = next(each for each in reversed(bench.records) if isinstance(each, Operation))
+        names = json.loads(client.get(f"{prefix}idempotency:default:{key}") or b"{}").get("task_id")
+        inspected(bench, "the broker", [f"the key of a task that {key} and vanished"], {
+            "outcome": submitted.outcome, "duplicate": submitted.answer.get("duplicate", False),
+            "names": names, "vanished": gone.task_id},
+            want("IDEM-07", "a submission of the key of a vanished task",
+                 holds={"outcome": "ok", "duplicate": False, "names": new}))
+    bench.start_worker()
+
+
+def _another_tasks_key_is_left_alone(bench: Bench) -> None:
+    """Tasks with ends of every sort, whose keys the harness has made another task's by then."""
+    client = bench.keyspace.client
+    ids = {name: bench.submit(*steps, idempotency_key=name) for name, steps in (
+        ("succeeded", []), ("dead-lettered", [{"fail": "permanent"}]),
+        ("retried", [{"fail": "retryable", "until_attempt": 1}]))}
+    ids["cancelled"] = bench.submit(delay_ms=600_000, idempotency_key="cancelled")
+    ids["expired"] = bench.submit(delay_ms=200, ttl_ms=100, idempotency_key="expired")
+    record = json.dumps({"task_id": bench.new_id(), "state": "processing", "updated_at": 0})
+    keys = {name: f"{bench.keyspace.prefix}idempotency:default:{name}" for name in ids}
+    for key in keys.values():
+        client.set(key, record)
+    bench.cancel(ids["cancelled"])
+    bench.start_worker()
+    bench.await_all_terminal()
+    for name, key in keys.items():
+        inspected(bench, "the broker", [f"the key of a {name} task"], {
+            "record": (client.get(key) or b"").decode(), "expires": client.pttl(key) >= 0},
+            want("IDEM-12", "a key that was made another task's before its task ended",
+                 holds={"record": record, "expires": False}))
+        client.delete(key)
+
+
 CASES = (
     Trial("conformance", "a_key_has_one_task",
           "One key, submitted by several callers at once, while its task runs and afterwards.",
@@ -69,4 +120,12 @@ CASES = (
           "A dead letter's key was forgotten and is another task's now; it is requeued.",
           ("IDEM-05", "IDEM-15", "DLQ-08"), _a_requeue_looks_at_the_key,
           needs=("idempotency", "dlq"), key_ms=1_000),
+    Trial("conformance", "a_vanished_task_frees_its_key",
+          "A key is submitted whose task is gone: one that waited, and one that was cancelled.",
+          ("IDEM-07", "DLV-01"), _a_vanished_task_frees_its_key,
+          needs=("redis-schema", "idempotency", "cancel")),
+    Trial("conformance", "another_tasks_key_is_left_alone",
+          "Tasks end in every way, and their keys are another task's by then.",
+          ("IDEM-12", "DLV-01"), _another_tasks_key_is_left_alone,
+          needs=("redis-schema", "idempotency", "retry", "schedule", "cancel", "ttl", "dlq")),
 )

@@ -131,7 +131,8 @@ def _is_answered_by_it(history: History, ledger: Ledger, key: str, operation: Op
                       if look.asked_ns > operation.answered_ns and not evidence.terminal(look)]
         if not began:
             ledger.violated("IDEM-04", mine, f"A submission of the key {key!r} was answered with "
-                            f"task {owner}, which nobody submitted.", answer=operation.answer)
+                            f"task {owner}, whose submission is not recorded.",
+                            answer=operation.answer)
         elif unfinished and not lives.was_requeued(history, str(owner)):
             ledger.violated("IDEM-03", mine, f"A submission of the key {key!r} was answered with "
                             f"task {owner} as finished {at(history, operation.answered_ns)}, and "

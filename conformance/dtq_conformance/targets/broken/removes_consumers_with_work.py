@@ -13,5 +13,6 @@ DEFECT = Defect(
     "removes_consumers_with_work",
     "Removes the consumer of a process that is gone, also when something is pending under its "
     "name.",
-    caught_by=("nothing_lost",), also=("one_way_leads_to_each_unfinished_task",),
+    caught_by=("nothing_lost",),
+    also=("keys_as_promised", "nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

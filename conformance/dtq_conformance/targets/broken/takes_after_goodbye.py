@@ -29,5 +29,5 @@ DEFECT = Defect(
     "takes_after_goodbye",
     "Takes for a process that has said goodbye; its own last take is as late as that.",
     caught_by=("attempts_accounted_for",),
-    also=("drained_on_stop", "strict_priority", "workers_as_promised"),
+    also=("drained_on_stop", "keys_as_promised", "strict_priority", "workers_as_promised"),
     put_in=_put_in)
