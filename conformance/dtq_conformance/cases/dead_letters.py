@@ -51,6 +51,8 @@ def _an_old_end_ends_no_new_life(bench: Bench) -> None:
     task_id = bench.submit({"sleep": 2_500}, {"fail": "permanent"})
     bench.await_all_terminal()
     bench.requeue(task_id)
+    bench.await_witness("start", count=2)
+    bench.look(task_id)  # one that is surely of the new life, and before its end
     bench.await_all_terminal()
     bench.await_witness("end", count=2)
 
