@@ -86,6 +86,7 @@ from dtq_conformance.targets.broken import (
     redelivers_in_a_pause,
     removes_consumers_with_work,
     renews_for_ever,
+    renews_nothing_without_memory,
     renews_one_by_one,
     renews_what_it_never_saw,
     requeues_beside_the_key,
@@ -156,7 +157,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     hides_that_results_expired, looks_for_ended_leases_too_seldom,
     shows_running_tasks_as_active, retries_into_the_middle, retries_what_nobody_handles,
     makes_letters_when_told_not_to, does_not_count_what_expires, calls_refusals_unknown,
-    gives_up_when_refused, settles_nothing_without_memory)}
+    gives_up_when_refused, renews_nothing_without_memory, settles_nothing_without_memory)}
 
 
 def load(name: str) -> TargetKind:
