@@ -45,7 +45,7 @@ def _afterwards(stage: Stage) -> None:
 SCENARIO = Scenario(
     "broker_refuses_writes",
     "The server refuses every write for two seconds: refusals say so, and all goes on by itself.",
-    ("WORK-15", "WORK-22", "WORK-23", "DLV-01", "DLV-02"),
+    ("WORK-15", "WORK-22", "WORK-23", "DLV-01", "DLV-02", "DLV-05", "DLV-07"),
     _plan, _set_up,
     (refused_throughout("refuse_writes", word="NOREPLICAS"),
      worked_through("refuse_writes", holders=WORKERS, ends=2)),

@@ -98,9 +98,9 @@ def _is_excused(history: History, life: Life, spell: Spell, own: list[Execution]
     if life.exit_ns is not None and life.exit_ns <= by_ns and life.asked:
         return True
     return (evidence.may_be_paused(history, spell.from_ns, by_ns)
-            or any(other != spell and (life.pid in other.pids or not other.pids)
-                   and other.from_ns < by_ns and (other.to_ns or by_ns) > spell.from_ns
-                   for other in history.spells)
+            or any(other != spell and other.from_ns < by_ns
+                   and (life.pid in other.pids or (not other.pids
+                        and (other.to_ns or by_ns) > spell.from_ns)) for other in history.spells)
             or any(e.end_ns is None and _ends_its_worker(history, e, last_ns) for e in own))
 
 
@@ -117,11 +117,11 @@ def _waiting(history: History, by_ns: int) -> list[str]:
     found = []
     for task_id in history.accepted:
         accepted = next(o for o in history.submissions[task_id] if o.outcome == "ok")
-        look = evidence.last_look(history, task_id)
+        look, executions = evidence.last_look(history, task_id), history.executions.get(task_id, [])
         if (accepted.answered_ns < by_ns - IDLE_MS * MS and not accepted.request.get("delay_ms")
-                and not any(e.start_ns <= by_ns for e in history.executions.get(task_id, []))
-                and look is not None and look.answered_ns > by_ns
-                and look.answer.get("status") not in (None, "cancelled", "expired")):
+                and not any(e.start_ns <= by_ns for e in executions)
+                and look is not None and look.answered_ns > by_ns and look.answer
+                and (executions or not evidence.terminal(look))):
             found.append(task_id)
     return found
 

@@ -94,6 +94,7 @@ from dtq_conformance.targets.broken import (
     releases_to_the_back,
     removes_consumers_with_work,
     renews_for_ever,
+    renews_nothing_without_memory,
     renews_one_by_one,
     renews_what_it_never_saw,
     requeues_beside_the_key,
@@ -176,7 +177,7 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request,
     answers_a_second_cancel_as_the_first, requeues_what_has_no_task, shares_its_schedule,
     answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended, releases_to_the_back,
-    stops_without_a_release)}
+    stops_without_a_release, renews_nothing_without_memory)}
 
 
 def load(name: str) -> TargetKind:
