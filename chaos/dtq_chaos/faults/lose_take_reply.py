@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 
-from dtq_conformance.waiting import wait_for
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 from dtq_chaos.fault import Bite, FaultKind, Stage
 from dtq_chaos.schedule import Entry
@@ -25,7 +25,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     task_id, worker = entry.parameters["task_id"], stage.worker(entry.parameters["worker"])
     link.add("latency", stream="downstream", latency=LATENCY_MS)
     bench.submit({"sleep": 50}, task_id=task_id, label="victim", max_attempts=1)
-    not_yet_ns = time.monotonic_ns()
+    submitted_ns = not_yet_ns = time.monotonic_ns()
 
     def is_taken() -> bool:
         nonlocal not_yet_ns
@@ -35,8 +35,11 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
         not_yet_ns = asked_ns
         return False
 
-    wait_for(is_taken, every_s=0.005, limit_s=SEEN_LIMIT_S,
-             reason=f"the broker to hand the task over to {worker.name}")
+    try:
+        wait_for(is_taken, every_s=0.005, limit_s=SEEN_LIMIT_S,
+                 reason=f"the broker to hand the task over to {worker.name}")
+    except WaitedTooLong:
+        not_yet_ns = submitted_ns  # for longer than the reply was delayed: that leaves no mark
     link.cut()
     cut_ns = time.monotonic_ns()
     link.clear()

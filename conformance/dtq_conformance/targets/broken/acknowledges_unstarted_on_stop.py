@@ -14,5 +14,6 @@ DEFECT = Defect(
     "acknowledges_unstarted_on_stop",
     "Acknowledges what it has taken and not started when it is asked to stop.",
     caught_by=("drained_on_stop",),
-    also=("keys_as_promised", "nothing_lost", "one_way_leads_to_each_unfinished_task"),
+    also=("attempts_accounted_for", "keys_as_promised", "nothing_lost",
+          "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)
