@@ -13,23 +13,23 @@ from dtq_chaos.marks_of_forgetting import scripts_were_forgotten
 from dtq_chaos.scenario import Scenario
 from dtq_chaos.schedule import Entry, When
 
-TIMES, LOAD, MORE = 5, 40, 4
+TIMES, LOAD, MORE = 5, 10, 14
 
 
 def _plan(draw: random.Random) -> list[Entry]:
     return [Entry(fault="flush_scripts", when=When(event="start", label="load", count=1),
-                  parameters={"after": [draw.randint(5, 10) for _ in range(TIMES)],
+                  parameters={"after": [draw.randint(3, 6) for _ in range(TIMES)],
                               "label": "load", "submissions": MORE})]
 
 
 def _set_up(stage: Stage) -> None:
     bench = stage.bench
     bench.start_workers(2, 4)
-    bench.submit({"sleep": 1_500}, label="held", max_attempts=1)
+    bench.submit({"sleep": 3_000}, label="held", max_attempts=1)
     bench.submit_many(4, {"fail": "retryable", "until_attempt": 1}, label="retried")
     bench.submit_many(3, {"sleep": 20}, delay_ms=800, label="delayed")
     bench.submit({"fail": "permanent"}, label="bad")
-    bench.submit_many(LOAD, {"sleep": 100}, label="load")
+    bench.submit_many(LOAD, {"sleep": 150}, label="load")
 
 
 def _afterwards(stage: Stage) -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtq_reference.scripts import SCRIPTS
 from dtq_reference.settler import Settler
+from redis.exceptions import NoScriptError
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
     settle = Settler._settle
-    loaded: list[str] = []
 
     async def settle_or_fail(self: Settler, batch: list[Any]) -> None:
-        sha = SCRIPTS["settle"].sha
-        if sha in loaded and not (await self._transport.redis.script_exists(sha))[0]:
+        redis = self._transport.redis
+        if self._hands.ended:  # the script was loaded before, and is not loaded again
+            redis.eval = redis.evalsha
+        try:
+            await settle(self, batch)
+        except NoScriptError:
+            vars(redis).pop("eval")
             for _, outcome in batch:
                 outcome.error_class = "NoScriptError"
-        loaded.append(sha)
-        await settle(self, batch)
+            await settle(self, batch)
+        finally:
+            vars(redis).pop("eval", None)
 
     Settler._settle = settle_or_fail  # type: ignore[method-assign]
 
