@@ -37,9 +37,9 @@ LEAST = 3
 FAULTS = {**faults_of_delivery.FAULTS, **faults_of_attempts.FAULTS, **faults_of_snapshots.FAULTS,
           **faults_of_trouble.FAULTS, **faults_of_administration.FAULTS}
 
-NOT_GENERATED = {"RETRY-06", "DLQ-09"}
+NOT_GENERATED = {"RETRY-06", "DLQ-09", "DLQ-12"}
 """Clauses that no generated history gives anything to judge: statistics over hundreds of delays
-that are longer than any here, and dead letters beyond a limit."""
+that are longer than any here, dead letters beyond a limit, and requeues of orphans' letters."""
 
 NOT_SIMULATED = {"answers_as_promised", "broker_trouble_passes", "commands_as_promised",
                  "depth_is_exact", "fields_as_promised", "metrics_count_right",

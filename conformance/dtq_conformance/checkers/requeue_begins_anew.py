@@ -20,7 +20,8 @@ def check(history: History) -> list[Verdict]:
     """Judge every requeue and discard of the run."""
     ledger = Ledger("requeue_begins_anew", PROMISES)
     orphans = {fault.detail["task_id"] for fault in history.of(Fault)
-               if (fault.effect, fault.phase) == ("forged", "bit") and not fault.detail["entries"]}
+               if (fault.effect, fault.phase) == ("forged", "bit")
+               and not fault.detail.get("entries")}
     for operation in history.operations:
         if operation.name == "requeue" and operation.task_id in orphans:
             _is_unknown(history, ledger, operation)

@@ -14,5 +14,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "answers_a_second_cancel_as_the_first",
     "Answers a cancel of a task that was cancelled before as if it had done it just now.",
-    caught_by=("cancelled_stays_cancelled",), also=(),
+    caught_by=("cancelled_stays_cancelled",), also=("commands_as_promised",),
     put_in=_put_in)
