@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from dtq_conformance.bench import READY_LIMIT_S, Bench
+from dtq_conformance.bench import READY_LIMIT_S, Bench, Worker
 from dtq_conformance.checkers.one_event_per_transition import COPIED, LEADS
 from dtq_conformance.front import Api, api_of, inspected, want
 from dtq_conformance.history import Fault
@@ -67,6 +67,7 @@ def _what_came_too_late_is_announced(bench: Bench) -> None:
             _await_witness(bench, "start")
             bench.await_all_terminal(task_ids)
         _await_witness(bench, "end")
+        _await_empty_hands(bench, holder)
         _copy_entry(bench, held[name].task_id)
         holder.process.kill()
         bench.await_quiet(bench.timing.recovery_ms + 2_000)
@@ -79,6 +80,17 @@ def _await_witness(bench: Bench, event: str) -> None:
     with contextlib.suppress(WaitedTooLong):
         bench.await_witness(event, label="in hand", count=3,
                             limit_s=bench.timing.recovery_ms / 1000)
+
+
+def _await_empty_hands(bench: Bench, worker: Worker) -> None:
+    """Wait for a heartbeat from now on that tells of nothing in hand: what the worker had, it has
+    recorded. One that never does is judged all the same."""
+    keys, name = bench.keyspace, worker.worker_id
+    before_ms = keys.last_heartbeat_ms(name)
+    with contextlib.suppress(WaitedTooLong):
+        wait_for(lambda: keys.last_heartbeat_ms(name) not in (None, before_ms)
+                 and keys.told_by(name)[0] == 0, limit_s=bench.timing.recovery_ms / 1000,
+                 reason=f"{name} to have recorded what it had in hand")
 
 
 @contextlib.contextmanager
