@@ -51,6 +51,7 @@ SPELLS = {
     "broker_restarted": Look("#56b4e9", "broker killed, until it was back with its data", "ooo",
                              0.25),
     "power_lost": Look("#56b4e9", "power failed, until the broker was back", "xxx", 0.25),
+    "out_of_memory": Look("#56b4e9", "broker out of memory, refusing new work", "+++", 0.25),
 }
 
 STALL = Look("#9e9e9e", "the machine stalled", "", 0.55)

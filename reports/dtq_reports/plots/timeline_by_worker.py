@@ -44,6 +44,8 @@ BEFELL = {
     "broker_restarted": "the broker was restarted",
     "power_lost": "the power failed",
     "group_dropped": "the consumer groups were lost",
+    "scripts_flushed": "the scripts were lost",
+    "out_of_memory": "the broker was out of memory",
     "replaced": "1 was replaced under its id",
     "forged": "the harness itself added an entry",
     "deleted": "the harness itself deleted a task",
