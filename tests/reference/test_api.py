@@ -374,7 +374,7 @@ def start(lab: Lab, engine: Engine, name: str, **settings: object) -> LabProcess
 
 @pytest.mark.slow
 def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> None:
-    process = start(lab, engine, "api-1", api_port=0, log_json=True)
+    process = start(lab, engine, "orderly-api", api_port=0, log_json=True)
     lines = [json.loads(line) for line in process.log.read_text().splitlines()]
     [url] = [line["message"].removeprefix("serving ") for line in lines
              if line["message"].startswith("serving ")]
@@ -391,7 +391,7 @@ def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> N
 
 @pytest.mark.slow
 def test_a_process_logs_neither_payloads_nor_secrets(lab: Lab, engine: Engine) -> None:
-    process = start(lab, engine, "api-3", api_port=0, log_level="DEBUG", api_key="open-sesame")
+    process = start(lab, engine, "discreet-api", api_port=0, log_level="DEBUG", api_key="open-sesame")
     url = process.log.read_text().split("serving ")[1].split()[0]
     wait_for(lambda: reaches(url), reason="the API to answer", limit_s=LIMIT_S)
     with httpx.Client(base_url=url) as http, connect(
@@ -422,6 +422,6 @@ def reaches(url: str) -> bool:
 @pytest.mark.slow
 def test_a_process_without_a_port_says_so(lab: Lab, engine: Engine) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
-        process = start(lab, engine, "api-2", api_port=other.getsockname()[1])
+        process = start(lab, engine, "second-api", api_port=other.getsockname()[1])
         process.wait(LIMIT_S)
     assert "SettingsError: DTQ_API_HOST and DTQ_API_PORT" in process.log.read_text()
