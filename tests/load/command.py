@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dtq_conformance.waiting import wait_for
+from dtq_conformance.waiting import WaitedTooLong, wait_for
 
 LIMIT_S = 60.0
 
@@ -50,7 +50,10 @@ class Served:
             assert self.process.poll() is None, self.text
             return re.search(pattern, self.text)
 
-        return wait_for(found, reason=pattern, limit_s=LIMIT_S, every_s=0.05).group(1)
+        try:
+            return wait_for(found, reason=pattern, limit_s=LIMIT_S, every_s=0.05).group(1)
+        except WaitedTooLong as late:
+            raise AssertionError(f"{late}; it has printed: {self.text}") from late
 
     def interrupt(self) -> int:
         """Press Ctrl-C, and return the exit code."""

@@ -391,7 +391,7 @@ def test_a_process_serves_and_stops_in_good_order(lab: Lab, engine: Engine) -> N
 
 @pytest.mark.slow
 def test_a_process_logs_neither_payloads_nor_secrets(lab: Lab, engine: Engine) -> None:
-    process = start(lab, engine, "discreet-api", api_port=0, log_level="DEBUG", api_key="open-sesame")
+    process = start(lab, engine, "quiet-api", api_port=0, log_level="DEBUG", api_key="open-sesame")
     url = process.log.read_text().split("serving ")[1].split()[0]
     wait_for(lambda: reaches(url), reason="the API to answer", limit_s=LIMIT_S)
     with httpx.Client(base_url=url) as http, connect(
