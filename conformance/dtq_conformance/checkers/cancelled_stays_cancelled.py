@@ -31,6 +31,9 @@ PROMISES = {
     "CANCEL-09": "None of the {n} tasks that waited at a purge was executed afterwards.",
 }
 
+NOT_OF_THE_TASK = ("UNAUTHENTICATED", "FORBIDDEN", "BROKER_UNAVAILABLE")
+"""Codes of refusals that say nothing of the task: who asked may not, or Redis refuses."""
+
 
 def check(history: History) -> list[Verdict]:
     """Judge every cancellation and purge of the run."""
@@ -43,11 +46,13 @@ def check(history: History) -> list[Verdict]:
             elif said == "requested":
                 _begins_no_attempt(history, ledger, operation)
                 _is_interrupted(history, ledger, operation)
-            elif operation.outcome == "refused":
+            elif operation.outcome == "refused" \
+                    and operation.answer.get("code") not in NOT_OF_THE_TASK:
                 _was_refused_rightly(history, ledger, operation)
         elif operation.name == "purge" and operation.outcome == "ok":
             _is_purged(history, ledger, operation)
-        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown":
+        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown" \
+                and operation.answer.get("code") not in NOT_OF_THE_TASK:
             _finds_its_state(history, ledger, operation)
     return ledger.verdicts()
 

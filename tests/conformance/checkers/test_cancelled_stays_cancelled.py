@@ -150,6 +150,15 @@ def refused(what: str, code: str, *, at: int = 60, **answer: Any) -> Part:
     return asked(what, T, at=at, outcome="refused", code=code, **answer)
 
 
+@pytest.mark.parametrize("code", ["UNAUTHENTICATED", "FORBIDDEN", "BROKER_UNAVAILABLE"])
+def test_a_refusal_that_is_not_of_the_task_says_nothing_of_it(code: str) -> None:
+    first = asked("cancel", T, at=50, said="cancelled")
+    told = says(check, submit(), first, refused("cancel", code), look(status="cancelled"))
+    assert not {"DLV-36", "CANCEL-08"} & told.keys()
+    told = says(check, submit(), refused("cancel", code), look(status="queued"))
+    assert not {"DLV-36", "CANCEL-08"} & told.keys()
+
+
 def test_a_cancel_of_what_was_cancelled_finds_it_terminal() -> None:
     first = asked("cancel", T, at=50, said="cancelled")
     for second, verdict in ((refused("cancel", "TASK_TERMINAL", status="cancelled"), "holds 1"),

@@ -13,5 +13,5 @@ DEFECT = Defect(
     "ignores_priorities",
     "Puts every submission into the stream of one level.",
     caught_by=("strict_priority",),
-    also=("keys_as_promised",),
+    also=("keys_as_promised", "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)
