@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dtq_load.bench import limits
+from dtq_load.bench.reference_loop import GROUP, RESULT, STREAM, TASK
 from dtq_load.bench.stand import BenchError, Stand
 
 pytestmark = pytest.mark.slow
@@ -15,9 +16,9 @@ TASKS = 2 * limits.BATCH + 1
 def test_the_bare_commands_take_settle_and_forget_each_task(stand: Stand) -> None:
     assert limits.commands_us(stand, tasks=TASKS) > 0
     for number in (0, TASKS - 1):
-        assert stand.redis.hget(f"{limits.TASK}{number}", "status") == b"succeeded"
-        assert stand.redis.get(f"{limits.RESULT}{number}") == b"null"
-    assert stand.redis.xpending(limits.STREAM, limits.GROUP)["pending"] == 0
+        assert stand.redis.hget(f"{TASK}{number}", "status") == b"succeeded"
+        assert stand.redis.get(f"{RESULT}{number}") == b"null"
+    assert stand.redis.xpending(STREAM, GROUP)["pending"] == 0
 
 
 def test_commands_that_leave_tasks_behind_are_no_measure(

@@ -8,17 +8,15 @@ What an engine needs beyond that is the price of its promises, and of its langua
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import msgspec
 
 from dtq_load.bench.figures import quantile
+from dtq_load.bench.reference_loop import GROUP, RESULT, STREAM, TASK, fill
 from dtq_load.bench.stand import BenchError, Stand, end, require_alive
 
 BATCH = 67
 """As many tasks as a worker with 200 slots takes in a call."""
-
-STREAM, GROUP, TASK, RESULT = "limit:stream", "workers", "limit:task:", "limit:result:"
 
 TAKE = """
 local read = redis.call('XREADGROUP', 'GROUP', ARGV[2], 'w', 'COUNT', ARGV[1], 'STREAMS', KEYS[1],
@@ -60,16 +58,7 @@ def measure(stand: Stand, *, tasks: int, calls: int) -> dict[str, float]:
 def commands_us(stand: Stand, *, tasks: int) -> float:
     """Microseconds of the server's processor for a task that is taken, settled, and forgotten by
     its stream: reads of what a fence compares, writes of what a record must say, and no more."""
-    stand.clear()
-    client: Any = stand.redis
-    client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
-    for start in range(0, tasks, BATCH):
-        pipe = client.pipeline(transaction=False)
-        for number in range(start, min(start + BATCH, tasks)):
-            pipe.hset(f"{TASK}{number}", mapping={"status": "queued", "payload": "{}",
-                                                  "attempt": 1})
-            pipe.xadd(STREAM, {"number": number})
-        pipe.execute()
+    client = fill(stand, tasks=tasks)
     take, settle = client.script_load(TAKE), client.script_load(SETTLE)
     before = stand.counts()
     while taken := client.evalsha(take, 1, STREAM, BATCH, GROUP, TASK):

@@ -13,20 +13,27 @@ from dtq_load.bench.stand import Stand, now_s
 
 BATCH = 100
 STREAM, GROUP, WORKER = "reference:stream", "workers", "loop"
+TASK, RESULT = "reference:task:", "reference:result:"
 RETENTION_S = 3600
 
 
-def measure(stand: Stand, *, tasks: int) -> float:
-    """Tasks per second."""
+def fill(stand: Stand, *, tasks: int) -> Any:
+    """Have so many tasks wait, and nothing else; returns the client that did it."""
     stand.clear()
     client: Any = stand.redis
     client.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
     for start in range(0, tasks, BATCH):
         pipe = client.pipeline(transaction=False)
         for number in range(start, min(start + BATCH, tasks)):
-            pipe.hset(f"reference:task:{number}", mapping={"status": "queued", "payload": "{}"})
+            pipe.hset(f"{TASK}{number}", mapping={"status": "queued", "payload": "{}"})
             pipe.xadd(STREAM, {"number": number})
         pipe.execute()
+    return client
+
+
+def measure(stand: Stand, *, tasks: int) -> float:
+    """Tasks per second."""
+    client = fill(stand, tasks=tasks)
     begun, done = now_s(), 0
     while done < tasks:
         [(_, entries)] = client.xreadgroup(GROUP, WORKER, {STREAM: ">"}, count=BATCH)
@@ -40,9 +47,9 @@ def _write(client: Any, entries: list[Any], *, status: str, ended: bool = False)
     pipe = client.pipeline(transaction=False)
     for entry_id, fields in entries:
         number = fields[b"number"].decode()
-        pipe.hset(f"reference:task:{number}", mapping={"status": status, "holder": WORKER})
+        pipe.hset(f"{TASK}{number}", mapping={"status": status, "holder": WORKER})
         if ended:
-            pipe.set(f"reference:result:{number}", number, ex=RETENTION_S)
+            pipe.set(f"{RESULT}{number}", number, ex=RETENTION_S)
             pipe.xack(STREAM, GROUP, entry_id)
             pipe.xdel(STREAM, entry_id)
     pipe.execute()
