@@ -109,11 +109,9 @@ class KeySpace:
 
     def delete_task(self, task_id: str) -> bool:
         """Remove a waiting task's record and entry, behind the engine's back."""
-        for stream in self._streams:
-            for entry_id, fields in self.client.xrange(stream):
-                if fields[b"task_id"].decode() == task_id:
-                    self.client.xdel(stream, entry_id)
-                    return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
+        for stream, entry_id in self._leading_to(task_id)[:1]:
+            self.client.xdel(stream, entry_id)
+            return bool(self.client.delete(f"{self.prefix}task:{task_id}"))
         return False
 
     def refusal(self) -> str:
@@ -155,17 +153,21 @@ class KeySpace:
 
     def entries_of(self, task_id: str) -> int:
         """How many entries of the streams lead to this task."""
-        return sum(fields[b"task_id"].decode() == task_id
-                   for stream in self._streams for _, fields in self.client.xrange(stream))
+        return len(self._leading_to(task_id))
 
     def waits_as(self, task_id: str) -> dict[str, Any]:
         """The status that a task's record tells, and the entries that lead to it, each as its level
         and its id."""
         status = self.client.hget(f"{self.prefix}task:{task_id}", "status")
         return {"status": (status or b"").decode(), "entries": [
-            f"{stream.rpartition(':')[2]} {entry_id.decode()}" for stream in self._streams
-            for entry_id, fields in self.client.xrange(stream)
-            if fields[b"task_id"].decode() == task_id]}
+            f"{stream.rpartition(':')[2]} {entry_id.decode()}"
+            for stream, entry_id in self._leading_to(task_id)]}
+
+    def _leading_to(self, task_id: str) -> list[tuple[str, bytes]]:
+        """The entries that lead to this task, each by its stream and its id."""
+        return [(stream, entry_id) for stream in self._streams
+                for entry_id, fields in self.client.xrange(stream)
+                if fields[b"task_id"].decode() == task_id]
 
     def contents(self) -> dict[str, str]:
         """All keys under the prefix, each with what it holds and whether it expires, as text: two
@@ -188,7 +190,6 @@ def _held(told: Any) -> int:
     """How many entries of a stream are in hand, by the reply to XPENDING."""
     return 0 if isinstance(told, Exception) else sum(
         each["pending"] for each in told["consumers"] if each["name"].decode() != RELEASED)
-
 
 
 def _stream(client: Any, name: bytes) -> Any:
