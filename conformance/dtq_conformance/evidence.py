@@ -190,11 +190,16 @@ def _too_early(history: History, look: Operation) -> str | None:
     if waited_ns < recovery_ms * MS:
         return (f"the last look came {ms(max(waited_ns, 0))} after the last fault, death of a "
                 f"worker or submission; the target has {ms(recovery_ms * MS)} to recover")
-    stalled = stalled_ns(history.stalls, healed_ns, look.answered_ns)
-    if stalled > STALLED_SHARE * waited_ns:
+    if mostly_stalled(history, healed_ns, look.answered_ns):
+        stalled = stalled_ns(history.stalls, healed_ns, look.answered_ns)
         return (f"the machine stood still for {ms(stalled)} of the {ms(waited_ns)} that the "
                 f"target had to recover")
     return None
+
+
+def mostly_stalled(history: History, from_ns: int, to_ns: int) -> bool:
+    """Whether stalls took so much of a span that nothing is proven by what did not come in it."""
+    return stalled_ns(history.stalls, from_ns, to_ns) > STALLED_SHARE * (to_ns - from_ns)
 
 
 def may_be_paused(history: History, from_ns: int, to_ns: int) -> bool:

@@ -9,7 +9,7 @@ What follows a restart is judged by what is lost or executed again.
 from __future__ import annotations
 
 from dtq_conformance import evidence, plan
-from dtq_conformance.evidence import MS, STALLED_SHARE, at, holder, ms
+from dtq_conformance.evidence import MS, at, holder, ms
 from dtq_conformance.history import Execution, History, Life, Spell
 from dtq_conformance.justification import befell
 from dtq_conformance.operation import Operation
@@ -82,10 +82,9 @@ def _takes_again(history: History, ledger: Ledger, life: Life, spell: Spell, to_
     ledger.judged("WORK-15")
     story = (f"{life.name} (pid {life.pid}) had nothing to do {when}, and started nothing within "
              f"{ms(AGAIN_MS * MS)}, though task {waiting[0]} waited")
-    stalled_ns = evidence.stalled_ns(history.stalls, to_ns, by_ns)
-    if stalled_ns > STALLED_SHARE * AGAIN_MS * MS:
+    if evidence.mostly_stalled(history, to_ns, by_ns):
         ledger.unknown("WORK-15", waiting[0], f"{story}; but the machine stood still for "
-                       f"{ms(stalled_ns)} of that.")
+                       f"{ms(evidence.stalled_ns(history.stalls, to_ns, by_ns))} of that.")
         return
     ledger.violated("WORK-15", waiting[0], f"{story}.", name=life.name, waiting=waiting)
 
@@ -153,7 +152,7 @@ def _is_settled(history: History, ledger: Ledger, execution: Execution,
              f"({holder(execution)}), while the server was out of memory from "
              f"{at(history, spell.from_ns)[3:]}; {ms(late_ns)} later that was not recorded: it was "
              "still 'running'")
-    if evidence.stalled_ns(history.stalls, ended_ns, held[-1].asked_ns) > STALLED_SHARE * late_ns:
+    if evidence.mostly_stalled(history, ended_ns, held[-1].asked_ns):
         ledger.unknown("WORK-21", task_id, f"{story}; but the machine stood still for most of it.")
         return
     ledger.violated("WORK-21", task_id, f"{story}.", execution=evidence.data(execution),
@@ -182,9 +181,7 @@ def _says_what_is_known(history: History, ledger: Ledger, operation: Operation,
     story = (f"The submission of task {task_id} was asked {at(history, operation.asked_ns)}, while "
              f"the server answered each such request with {spell.detail['refused'][0]}; {when} it "
              f"was said that nobody can say ({operation.answer.get('error') or code})")
-    asked_for_ns = operation.answered_ns - operation.asked_ns
-    if evidence.stalled_ns(history.stalls, operation.asked_ns, operation.answered_ns) \
-            > STALLED_SHARE * asked_for_ns:
+    if evidence.mostly_stalled(history, operation.asked_ns, operation.answered_ns):
         ledger.unknown("WORK-23", task_id, f"{story}; but the machine stood still for most of it.")
         return
     ledger.violated("WORK-23", task_id, f"{story}.", answer=operation.answer)

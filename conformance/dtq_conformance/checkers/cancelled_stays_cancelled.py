@@ -39,6 +39,8 @@ def check(history: History) -> list[Verdict]:
     """Judge every cancellation and purge of the run."""
     ledger = Ledger("cancelled_stays_cancelled", PROMISES)
     for operation in history.operations:
+        if operation.answer.get("code") in NOT_OF_THE_TASK:
+            continue
         if operation.name == "cancel" and operation.task_id is not None:
             said = operation.answer.get("said")
             if said == "cancelled":
@@ -46,13 +48,11 @@ def check(history: History) -> list[Verdict]:
             elif said == "requested":
                 _begins_no_attempt(history, ledger, operation)
                 _is_interrupted(history, ledger, operation)
-            elif operation.outcome == "refused" \
-                    and operation.answer.get("code") not in NOT_OF_THE_TASK:
+            elif operation.outcome == "refused":
                 _was_refused_rightly(history, ledger, operation)
         elif operation.name == "purge" and operation.outcome == "ok":
             _is_purged(history, ledger, operation)
-        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown" \
-                and operation.answer.get("code") not in NOT_OF_THE_TASK:
+        if operation.name in ("cancel", "requeue") and operation.outcome != "unknown":
             _finds_its_state(history, ledger, operation)
     return ledger.verdicts()
 
