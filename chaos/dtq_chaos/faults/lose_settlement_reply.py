@@ -38,7 +38,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
         if not heard or heard[-1][0] != now[0]:
             heard.append(now)
         last = {tale for _, tale in heard[-IN_A_ROW:]}
-        return len(heard) >= IN_A_ROW and len(last) == 1 and told()[0] == 0
+        return len(heard) >= IN_A_ROW and len(last) == 1 and heard[-1][1][0] == 0
 
     before = sum(line.pid == worker.pid for line in bench.witnessed("end"))
     stage.await_quietly(lambda: told() == (0, before), reason="a heartbeat that tells of what was "
@@ -58,7 +58,7 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     stage.await_quietly(steady, reason="heartbeats that tell the same of an empty hand")
     return Bite([worker.pid], {"of": "settlement", "task_id": task_id, "sent": sent,
                                "entries": bench.keyspace.entries_of(task_id),
-                               "counted": told()[1] - before})
+                               "counted": heard[-1][1][1] - before})
 
 
 KIND = FaultKind("lose_settlement_reply", "reply_lost", _begin)

@@ -43,8 +43,8 @@ SCENARIOS: dict[str, Scenario] = {module.SCENARIO.name: module.SCENARIO for modu
     entry_without_a_record, group_lost_mid_handler, groups_forgotten, latency_on_every_link,
     link_cut_and_healed, poison_task, power_fails, producer_killed_mid_submission,
     replaced_worker_killed, scheduler_leader_killed, scripts_forgotten, settlement_reply_lost,
-    submission_reply_lost, take_reply_lost,
-    worker_killed_hands_full, worker_killed_mid_handler, worker_killed_twice,
-    worker_replaced_under_its_id, worker_restarted_under_its_id, worker_stopped_past_its_lease,
+    submission_reply_lost, take_reply_lost, worker_killed_hands_full, worker_killed_mid_handler,
+    worker_killed_twice, worker_replaced_under_its_id, worker_restarted_under_its_id,
+    worker_stopped_past_its_lease,
     worker_terminated_after_a_lost_take, worker_terminated_between_take_and_start,
     worker_terminated_beyond_drain_limit, worker_terminated_mid_handler)}
