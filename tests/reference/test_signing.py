@@ -83,26 +83,49 @@ def test_the_signature_of_an_entry_is_genuine_also_of_a_redelivery_a_retry_and_a
 @pytest.mark.parametrize(("name", "value"), [
     ("payload", "{}"), ("task_type", "other"), ("queue", "other"), ("max_attempts", "9"),
     ("timeout_ms", "9"), ("idempotency_key", "other"), ("priority", "9"), ("signature", "0" * 64),
-    ("signature", None), ("payload", None)])
-@pytest.mark.parametrize("where", ["entry", "hash"])
-def test_what_was_altered_has_no_genuine_signature(
-        engine: Engine, where: str, name: str, value: str | None) -> None:
+    ("signature", None), ("payload", None), ("timeout_ms", None), ("max_attempts", "many")])
+def test_an_entry_that_was_altered_has_no_genuine_signature(
+        engine: Engine, name: str, value: str | None) -> None:
     engine = engine.with_settings(signing_key="secret")
     task_id = engine.submit(payload={"a": 1}, idempotency_key="k")
-    key = engine.keys.task_prefix + task_id
-    if where == "entry":
-        stream = engine.keys.stream("default", 5)
-        (entry_id, entry), = engine.redis.xrange(stream)
-        entry.pop(name.encode())
-        engine.redis.xdel(stream, entry_id)
-        new_id = engine.redis.xadd(stream, entry | ({} if value is None else {name: value}))
-        engine.redis.hset(key, "entry_id", new_id)
-    elif name in ("priority", "signature") or value is None:
-        return  # the hash's are not what a worker goes by
-    else:
-        engine.redis.hset(key, name, value)
+    entry = taken_out(engine)
+    entry.pop(name.encode())
+    put_back(engine, task_id, entry | ({} if value is None else {name.encode(): value.encode()}))
+    assert not is_genuine("secret", engine.take_one(engine.worker()))
+
+
+def test_an_entry_says_the_same_in_whatever_order_its_fields_stand(engine: Engine) -> None:
+    engine = engine.with_settings(signing_key="secret")
+    task_id = engine.submit(payload={"a": 1}, idempotency_key="k", max_attempts=3)
+    put_back(engine, task_id, dict(reversed(taken_out(engine).items())))
     taken = engine.take_one(engine.worker())
-    assert not is_genuine("secret", taken)
+    assert is_genuine("secret", taken)
+    assert (taken.task_id, taken.payload, taken.max_attempts) == (task_id, b'{"a":1}', 3)
+
+
+def test_what_is_executed_is_what_the_entry_says_and_not_what_was_altered_in_the_record(
+        engine: Engine) -> None:
+    engine = engine.with_settings(signing_key="secret")
+    task_id = engine.submit(payload={"a": 1}, idempotency_key="k")
+    engine.redis.hset(engine.keys.task_prefix + task_id, mapping={
+        "payload": "{}", "task_type": "other", "queue": "other", "timeout_ms": "9"})
+    taken = engine.take_one(engine.worker())
+    assert is_genuine("secret", taken)
+    assert (taken.payload, taken.task_type, taken.queue) == (b'{"a":1}', "echo_task", "default")
+
+
+def taken_out(engine: Engine) -> dict[bytes, bytes]:
+    """The only entry, which has gone."""
+    stream = engine.keys.stream("default", 5)
+    (entry_id, entry), = engine.redis.xrange(stream)
+    engine.redis.xdel(stream, entry_id)
+    return dict(entry)
+
+
+def put_back(engine: Engine, task_id: str, entry: dict[bytes, bytes]) -> None:
+    """The task's entry now."""
+    entry_id = engine.redis.xadd(engine.keys.stream("default", 5), entry)
+    engine.redis.hset(engine.keys.task_prefix + task_id, "entry_id", entry_id)
 
 
 def test_an_unsigned_entry_is_handed_over_without_a_signature(engine: Engine) -> None:

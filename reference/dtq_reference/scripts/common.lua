@@ -35,13 +35,15 @@ local function publish(what, about, metadata)
       metadata and ',"metadata":' .. cjson.encode(metadata) or ''))
 end
 
--- Read fields of a task's hash into a map; task_id and key are added, an absent field is nil.
-local function load_task(task_id, ...)
-  local names = {...}
-  local task = {task_id = task_id, key = call.task_prefix .. task_id}
+-- Read fields of a task's hash into the map that stands for it; an absent field is nil.
+local function load_fields(task, ...)
   local found = redis.call('HMGET', task.key, ...)
-  for place, name in ipairs(names) do task[name] = found[place] or nil end
+  for place, name in ipairs({...}) do task[name] = found[place] or nil end
   return task
+end
+
+local function load_task(task_id, ...)
+  return load_fields({task_id = task_id, key = call.task_prefix .. task_id}, ...)
 end
 
 -- Fields and values that stand one after the other, as a map.
@@ -105,9 +107,9 @@ local STATE_OF_KEY = {succeeded = 'completed', failed = 'failed', dead_lettered 
 -- End a task: status, expiry, the record of its key if that names it, event. `task` has queue,
 -- task_type, attempt and idempotency_key; after the event's metadata come more fields and values.
 -- What a step ended is told in the answers that have a place for it, so that it can be counted.
-local ended = {}  -- {queue, task_type, status} each
+local ended = not call.outcomes and {}  -- {queue, task_type, status} each
 local function finish(task, status, metadata, ...)
-  ended[#ended + 1] = {task.queue or '', task.task_type or '', status}
+  if ended then ended[#ended + 1] = {task.queue or '', task.task_type or '', status} end
   redis.call('HSET', task.key, 'status', status, 'finished_at', NOW, ...)
   if status ~= 'dead_lettered' then redis.call('EXPIRE', task.key, call.retention_s) end
   if task.idempotency_key then
@@ -117,21 +119,27 @@ local function finish(task, status, metadata, ...)
                  idempotency_record(task.task_id, STATE_OF_KEY[status]), 'EX', call.idem_ttl_s)
     end
   end
-  publish('TASK_' .. string.upper(status), task, metadata)
+  if not is_unheard then publish('TASK_' .. string.upper(status), task, metadata) end
   return status
 end
 
--- Add a dead letter; the oldest beyond the limit go, and their tasks begin to expire.
+-- Throw a dead letter away. If its task knows it by this letter, that begins to expire: then its
+-- key is returned.
+local function drop_letter(letters, letter)
+  local key = call.task_prefix .. (fields_of(letter[2]).task_id or '')
+  redis.call('XDEL', letters, letter[1])
+  if redis.call('HGET', key, 'letter_id') ~= letter[1] then return nil end
+  redis.call('HDEL', key, 'letter_id')
+  redis.call('EXPIRE', key, call.retention_s)
+  return key
+end
+
+-- Add a dead letter; the oldest beyond the limit go.
 local function add_dead_letter(letters, fields)
   local excess = redis.call('XLEN', letters) + 1 - call.dlq_maxlen
   if excess > 0 then
     for _, entry in ipairs(redis.call('XRANGE', letters, '-', '+', 'COUNT', excess)) do
-      local key = call.task_prefix .. (fields_of(entry[2]).task_id or '')
-      if redis.call('HGET', key, 'letter_id') == entry[1] then
-        redis.call('HDEL', key, 'letter_id')
-        redis.call('EXPIRE', key, call.retention_s)
-      end
-      redis.call('XDEL', letters, entry[1])
+      drop_letter(letters, entry)
     end
   end
   return redis.call('XADD', letters, '*', unpack(fields))
@@ -146,9 +154,8 @@ local function fail_for_good(task_id, letters, failure)
                          'idempotency_key')
   redis.call('HSET', task.key, 'error_class', failure.error_class,
              'error_message', failure.error_message, 'retryable', failure.retryable)
-  if not call.dlq_enabled then
-    return finish(task, 'failed', {error_class = failure.error_class})
-  end
+  local about = {error_class = failure.error_class}
+  if not call.dlq_enabled then return finish(task, 'failed', about) end
   redis.call('HSET', task.key, 'letter_id', add_dead_letter(letters, {
     'task_id', task_id, 'queue', task.queue, 'original_queue', task.queue,
     'task_type', task.task_type, 'payload', task.payload, 'metadata', task.metadata,
@@ -158,7 +165,7 @@ local function fail_for_good(task_id, letters, failure)
     'available_at', task.available_at, 'failed_at_ms', NOW,
     'last_error_class', failure.error_class, 'last_error', failure.error_message,
     'retryable', failure.retryable, 'worker_id', failure.worker_id}))
-  return finish(task, 'dead_lettered', {error_class = failure.error_class})
+  return finish(task, 'dead_lettered', about)
 end
 
 -- Write down an administrative action; `call` has actor and request_id.

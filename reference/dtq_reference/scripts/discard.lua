@@ -18,13 +18,8 @@ local gone = 0
 for _, letter in ipairs(letters()) do
   local task_id = fields_of(letter[2]).task_id or ''
   if call.task_id == '' or call.task_id == task_id then
-    local key = call.task_prefix .. task_id
-    redis.call('XDEL', KEYS[1], letter[1])
-    if redis.call('HGET', key, 'letter_id') == letter[1] then
-      redis.call('HSET', key, 'discarded', NOW)
-      redis.call('HDEL', key, 'letter_id')
-      redis.call('EXPIRE', key, call.retention_s)
-    end
+    local key = drop_letter(KEYS[1], letter)
+    if key then redis.call('HSET', key, 'discarded', NOW) end
     audit(KEYS[2], call.action, task_id)
     gone = gone + 1
   end

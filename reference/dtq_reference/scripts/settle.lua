@@ -12,7 +12,7 @@
 local function supersede(task, outcome)
   local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
   if task.status and redis.call('HSETNX', task.key, note, NOW) == 1 then
-    task.attempt = outcome.attempt
+    load_fields(task, 'queue', 'task_type').attempt = outcome.attempt
     publish('TASK_SUPERSEDED', task)
   end
   return 'superseded'
@@ -29,7 +29,7 @@ end
 local function record(task, outcome, settled, mine)
   local status = status_after(task, outcome)
   if status == 'succeeded' then
-    if task.error_class then
+    if outcome.attempt > 1 then
       redis.call('HDEL', task.key, 'error_class', 'error_message', 'retryable', 'retry_delay_ms')
     end
     redis.call('SET', call.result_prefix .. task.task_id, outcome.result,
@@ -54,9 +54,8 @@ local done = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}  -- the entries of each le
 
 local function settle(outcome)
   local settled = 'outcome:' .. outcome.entry_id
-  local task = load_task(outcome.task_id, 'status', 'holder', 'attempt', 'entry_id', 'max_attempts',
-                         'queue', 'task_type', 'idempotency_key', 'cancel_requested', 'error_class',
-                         settled)
+  local task = load_task(outcome.task_id, 'status', 'holder', 'attempt', 'entry_id',
+                         'idempotency_key', settled)
   local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
   if task[settled] and string.sub(task[settled], 1, #mine) == mine then
     return string.sub(task[settled], #mine + 1)
@@ -64,6 +63,9 @@ local function settle(outcome)
   if task.status ~= 'running' or task.holder ~= call.consumer
       or task.entry_id ~= outcome.entry_id or tonumber(task.attempt) ~= outcome.attempt then
     return supersede(task, outcome)
+  end
+  if outcome.error_class or task.idempotency_key or not is_unheard then
+    load_fields(task, 'queue', 'task_type', 'max_attempts', 'cancel_requested')
   end
   table.insert(done[outcome.level], outcome.entry_id)
   return record(task, outcome, settled, mine)

@@ -2,9 +2,11 @@
 -- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
--- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
---       task_id}), reap (look at ended leases too), lease_ms, is_signed (signatures matter)
--- returns {state, tasks, blocked, last_ids, ended}
+-- ARGV  map: consumer, worker_id, incarnation, room, held (how many it has in hand), in_hand (list
+--       of {level, entry_id, attempt, task_id}, of all of these; none while the process knows that
+--       it has every answer, and then nothing is looked for that it may lack), reap (look at ended
+--       leases too, which asks for in_hand), lease_ms
+-- returns {state, tasks, blocked, last_ids, ended}; sent again, the same if in_hand was told
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
@@ -20,45 +22,50 @@ if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {},
 
 local tasks = {}
 local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-for _, hold in ipairs(call.in_hand) do in_hand[hold[1]][hold[2]] = hold[3] end
+for _, hold in ipairs(call.in_hand or {}) do in_hand[hold[1]][hold[2]] = hold[3] end
 
 -- Whether this process knows that it has what is pending under its name. A redelivery makes the
 -- count of deliveries the number of the attempt, so that one whose answer was lost is told apart.
 local function is_known(level, entry_id, count)
-  return in_hand[level][entry_id] and (count == 1 or count == in_hand[level][entry_id])
+  local attempt = in_hand[level][entry_id]
+  return not call.in_hand or attempt and (count == 1 or count == attempt)
 end
 
--- An entry with the task that it leads to.
+-- The fields of an entry in the order in which `enqueue` writes them.
+local ORDER = {'task_id', 'queue', 'task_type', 'payload', 'attempt', 'max_attempts', 'priority',
+               'timeout_ms', 'idempotency_key', 'signature'}
+
+-- An entry with the task that it leads to: what is executed stands in the entry, how far the task
+-- has come in its hash. `values` are the entry's, each at twice its place in ORDER.
 local function read_entry(level, entry_id, flat)
-  local task_id = flat[1] == 'task_id' and flat[2] or fields_of(flat).task_id or ''
-  local task = load_task(task_id, 'status', 'entry_id', 'attempt', 'max_attempts',
-                         'losses', 'holder', 'task_type', 'payload', 'timeout_ms', 'queue',
-                         'created_at', 'idempotency_key', 'cancel_requested', 'expires_at')
-  task.attempt = tonumber(task.attempt)
-  task.losses = tonumber(task.losses or 0)
-  return {level = level, id = entry_id, flat = flat, task = task}
+  local values = flat
+  if flat[1] ~= 'task_id' or flat[3] ~= 'queue' or flat[5] ~= 'task_type' or flat[7] ~= 'payload'
+    or flat[11] ~= 'max_attempts' or flat[15] ~= 'timeout_ms' or flat[17] ~= 'idempotency_key' then
+    local fields = fields_of(flat)
+    values = {}
+    for place, name in ipairs(ORDER) do values[2 * place] = fields[name] or '' end
+  end
+  local task = load_fields({task_id = values[2], key = call.task_prefix .. values[2],
+                            queue = values[4], task_type = values[6],
+                            idempotency_key = values[18] ~= '' and values[18] or nil},
+                           'status', 'entry_id', 'attempt', 'losses', 'created_at',
+                           'cancel_requested', 'expires_at')
+  task.attempt, task.losses = tonumber(task.attempt), tonumber(task.losses or 0)
+  return {level = level, id = entry_id, flat = flat, values = values, task = task}
 end
 
-local SIGNED = {'queue', 'task_type', 'payload', 'max_attempts', 'timeout_ms', 'idempotency_key'}
-
--- Mark a task as running here and put it into the answer. A take that is only answered again
--- is no second start.
+-- Mark a task as running here and put it into the answer; returns alone if nothing may be taken
+-- beside it. A take that is only answered again is no second start.
 local function hand_over(entry, is_again)
-  local task = entry.task
-  redis.call('HSET', task.key, 'status', 'running',
-             'holder', call.consumer, 'worker_id', call.worker_id, 'started_at', NOW)
+  local task, value = entry.task, entry.values
+  redis.call('HSET', task.key, 'status', 'running', 'holder', call.consumer,
+             'worker_id', call.worker_id, 'started_at', NOW)
   if not is_again then publish('TASK_STARTED', task) end
-  -- a signature is for what the entry says; what is executed is what the hash says
-  local fields = call.is_signed and fields_of(entry.flat) or {}
-  local is_same = fields.signature and fields.priority == tostring(10 - entry.level)
-  for _, name in ipairs(is_same and SIGNED or {}) do
-    is_same = is_same and fields[name] == (task[name] or '')
-  end
   tasks[#tasks + 1] = {
-    entry.level, entry.id, task.attempt, task.task_id, task.task_type, task.payload,
-    tonumber(task.max_attempts), tonumber(task.timeout_ms), task.queue,
-    task.losses >= 2 and 1 or 0, tonumber(task.created_at), task.idempotency_key or '',
-    is_same and fields.signature or ''}
+    entry.level, entry.id, task.attempt, task.task_id, value[6], value[8],
+    tonumber(value[12]) or 0, tonumber(value[16]) or 0, value[4], task.losses >= 2 and 1 or 0,
+    tonumber(task.created_at), value[18], value[14] == 10 - entry.level .. '' and value[20] or ''}
+  return task.losses >= 2 and 'alone' or nil
 end
 
 -- An entry whose task has no hash: it cannot be executed, and must not be lost unseen.
@@ -89,7 +96,7 @@ local function is_settled(entry, may_expire)
     bury_orphan(entry)
   elseif (task.status ~= 'queued' and task.status ~= 'running') or task.entry_id ~= entry.id then
     acknowledge(KEYS[entry.level], entry.id)
-    publish('TASK_DUPLICATE_ABSORBED', task)
+    publish('TASK_DUPLICATE_ABSORBED', load_task(task.task_id, 'queue', 'task_type', 'attempt'))
   elseif task.cancel_requested then
     acknowledge(KEYS[entry.level], entry.id)
     finish(task, 'cancelled')
@@ -103,9 +110,7 @@ local function is_settled(entry, may_expire)
 end
 
 -- A task that lost two holders runs alone: it waits until this process has nothing in hand.
-local function must_wait(task)
-  return task.losses >= 2 and #call.in_hand + #tasks > 0
-end
+local function must_wait(task) return task.losses >= 2 and call.held + #tasks > 0 end
 
 -- The entry of an id that is pending; a pending id whose entry is gone is forgotten.
 local function pending_entry(level, entry_id)
@@ -124,14 +129,13 @@ end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
 local alone = false
-for _, level in ipairs(filled) do
+for _, level in ipairs(call.in_hand and filled or {}) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
     local entry = not is_known(level, pending[1], pending[4]) and pending_entry(level, pending[1])
     if entry and not is_settled(entry, false) then
       redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry.id, 'JUSTID')
-      hand_over(entry, entry.task.status == 'running')
-      alone = alone or entry.task.losses >= 2
+      alone = hand_over(entry, entry.task.status == 'running') or alone
     end
   end
 end
@@ -145,7 +149,7 @@ local function redeliver(level, entry_id)
   local task = entry.task
   local is_lost = task.status == 'running'
   if is_lost then
-    if task.attempt >= tonumber(task.max_attempts) then
+    if task.attempt >= (tonumber(entry.values[12]) or 0) then
       acknowledge(KEYS[level], entry_id)
       fail_for_good(task.task_id, KEYS[12], {
         error_class = 'WorkerLost', retryable = 0, worker_id = call.worker_id,
@@ -159,8 +163,7 @@ local function redeliver(level, entry_id)
   redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'RETRYCOUNT', task.attempt,
              'JUSTID')
   if is_lost then redis.call('HSET', task.key, 'attempt', task.attempt, 'losses', task.losses) end
-  hand_over(entry, false)
-  return task.losses >= 2 and 'alone' or nil
+  return hand_over(entry, false)
 end
 
 -- 3. One entry that was never read before.
@@ -171,13 +174,13 @@ local function accept(level, entry_id, flat)
   if is_again then
     -- the group was made anew: the entry goes back to its holder, with a fresh lease; to this
     -- process too, if an answer was lost
-    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')
-    if task.holder ~= call.consumer or in_hand[level][entry_id] == task.attempt then return nil end
+    local holder = redis.call('HGET', task.key, 'holder')
+    redis.call('XCLAIM', KEYS[level], GROUP, holder, 0, entry_id, 'JUSTID')
+    if holder ~= call.consumer or is_known(level, entry_id, task.attempt) then return nil end
   end
   if is_settled(entry, not is_again) then return nil end
   if not is_again and must_wait(task) then return 'blocked' end
-  hand_over(entry, is_again)
-  return task.losses >= 2 and 'alone' or nil
+  return hand_over(entry, is_again)
 end
 
 -- An outage counts as idle time, so until one lease after the server's start no lease counts as

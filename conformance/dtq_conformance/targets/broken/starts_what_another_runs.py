@@ -7,7 +7,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take",
-            "    redis.call('XCLAIM', KEYS[level], GROUP, task.holder, 0, entry_id, 'JUSTID')\n",
+            "    redis.call('XCLAIM', KEYS[level], GROUP, holder, 0, entry_id, 'JUSTID')\n",
             "    do return redeliver(level, entry_id) end\n")
 
 
