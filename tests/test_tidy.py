@@ -29,7 +29,8 @@ MAY_IMPORT = {"reference": (), "conformance": (), "chaos": ("conformance",),
 MAY_IMPORT_ENGINE = ("conformance/dtq_conformance/targets/reference.py",
                      "conformance/dtq_conformance/targets/defect.py",
                      "conformance/dtq_conformance/targets/broken/",
-                     "load/dtq_load/peer_apps/dtq_app.py", "load/dtq_load/peer_apps/bare.py")
+                     "load/dtq_load/peer_apps/dtq_app.py", "load/dtq_load/peer_apps/bare.py",
+                     "load/dtq_load/peer_apps/straight.py")
 REPORTS_MAY_IMPORT = frozenset({"history", "verdict", "operation", "clauses", "evidence",
                                 "justification", "losses", "recovery", "exits", "target.TERMINAL"})
 """What reports may import of conformance: the saved run and what is read from it, the words of the

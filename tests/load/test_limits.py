@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from dtq_load.bench import limits
+from dtq_load.bench.peers import dtq
 from dtq_load.bench.reference_loop import GROUP, RESULT, STREAM, TASK
 from dtq_load.bench.stand import BenchError, Stand
 
@@ -38,3 +41,28 @@ def test_calls_that_come_to_nothing_say_why(
     monkeypatch.setattr(limits, "CLIENT", [*limits.CLIENT[:-1], "no_such_word"])
     with pytest.raises(BenchError, match="The bare calls came to nothing"):
         limits.calls_ms(stand, calls=1)
+
+
+def test_the_straight_way_takes_and_settles_each_task_as_the_engine_does(stand: Stand) -> None:
+    assert limits.own_commands_us(stand, tasks=TASKS) > 0
+    assert dtq.kept(stand.redis) == TASKS
+    task = stand.redis.hgetall(next(stand.redis.scan_iter("dtq:task:*")))
+    assert {b"finished_at", b"holder", b"duration_ms"} <= task.keys()
+    assert task[b"status"] == b"succeeded"
+    assert stand.redis.xpending(dtq.STREAM, "workers")["pending"] == 0
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ("EXPIRED", "came to nothing"), ("BEHIND", "left .* tasks behind")])
+def test_a_straight_way_that_does_not_lead_to_the_end_is_no_measure(
+        stand: Stand, monkeypatch: pytest.MonkeyPatch, wrong: str, said: str) -> None:
+    other = {"EXPIRED": [*limits.STRAIGHT, "no_such_word"],
+             "BEHIND": [sys.executable, "-c", f"print('{{\"done\": {TASKS}}}')"]}[wrong]
+    monkeypatch.setattr(limits, "STRAIGHT", other)
+    with pytest.raises(BenchError, match=said):
+        limits.own_commands_us(stand, tasks=TASKS)
+
+
+def test_a_worker_without_an_event_loop_finishes_each_task(stand: Stand) -> None:
+    assert limits.own_calls_ms(stand, calls=20) > 0
+    assert dtq.kept(stand.redis) == 21

@@ -22,7 +22,9 @@ def test_ratios_are_ours_by_the_best_of_the_others() -> None:
         "rss_leader_mb": 37, "cost_1m_vs_1k": pytest.approx(1.1),
         "one_worker_vs_reference_loop": 0.9,
         "server_cpu_vs_bare_commands": pytest.approx(3.2),
-        "idle_p50_vs_bare_calls": pytest.approx(3.0), "http_one_by_one_vs_empty": 0.5,
+        "server_cpu_vs_own_commands": pytest.approx(1.6),
+        "idle_p50_vs_bare_calls": pytest.approx(3.0),
+        "idle_p50_vs_own_calls": pytest.approx(1.5), "http_one_by_one_vs_empty": 0.5,
         "http_batch_vs_empty": 0.1}
     assert FULL.why_null == {}
 

@@ -1,17 +1,21 @@
-"""What no queue of this design can do without: its commands and its calls, with nothing in them.
+"""What a queue of this design cannot do without: its commands and its calls, with nothing in them.
 
-Comes in: a stand. Goes out: what the server spends on a task's least commands, called by a script
-for each batch; and how long the five calls of an idle task take when none of them does anything.
-What an engine needs beyond that is the price of its promises, and of its language.
+Comes in: a stand. Goes out: what the server spends on a task's commands when a script calls them
+for each batch, and how long the calls of an idle task take: the least that any such engine needs
+(`bare`), and this engine's own records, arguments and scripts with nothing around them (`own`).
+What an engine needs beyond that is the price of its exceptions, and of its language.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import msgspec
 
+from dtq_load.bench import measures
 from dtq_load.bench.figures import quantile
+from dtq_load.bench.peers import dtq
 from dtq_load.bench.reference_loop import GROUP, RESULT, STREAM, TASK, fill
 from dtq_load.bench.stand import BenchError, Stand, end, require_alive
 
@@ -45,6 +49,7 @@ redis.call('XACK', KEYS[1], ARGV[2], unpack(ids))
 return redis.call('XDEL', KEYS[1], unpack(ids))
 """
 
+STRAIGHT = [sys.executable, "-P", "-m", "dtq_load.peer_apps.straight"]
 WORKER = [sys.executable, "-P", "-m", "dtq_load.peer_apps.bare", "worker"]
 CLIENT = [sys.executable, "-P", "-m", "dtq_load.peer_apps.bare", "latency"]
 
@@ -52,7 +57,9 @@ CLIENT = [sys.executable, "-P", "-m", "dtq_load.peer_apps.bare", "latency"]
 def measure(stand: Stand, *, tasks: int, calls: int) -> dict[str, float]:
     """The limits of one round, over so many tasks and so many times five calls."""
     return {"bare_commands_us": commands_us(stand, tasks=tasks),
-            "bare_calls_ms": calls_ms(stand, calls=calls)}
+            "own_commands_us": own_commands_us(stand, tasks=tasks),
+            "bare_calls_ms": calls_ms(stand, calls=calls),
+            "own_calls_ms": own_calls_ms(stand, calls=calls)}
 
 
 def commands_us(stand: Stand, *, tasks: int) -> float:
@@ -84,3 +91,25 @@ def calls_ms(stand: Stand, *, calls: int) -> float:
     if done.returncode != 0:
         raise BenchError(f"The bare calls came to nothing: {done.stderr.strip()[-2000:]}")
     return quantile(msgspec.json.decode(done.stdout)["ms"], 0.5)
+
+
+def own_commands_us(stand: Stand, *, tasks: int) -> float:
+    """Microseconds of the server's processor for a task of this engine that is taken and settled
+    the straight way: its records, entries, arguments, answers and fences, and no exception."""
+    stand.fill(dtq.PEER, tasks)
+    before = stand.counts()
+    done = stand.lab.run([*STRAIGHT, "drain"], environment=stand.environment(dtq.PEER, "speed"),
+                         limit_s=120)
+    spent = stand.counts().since(before)
+    if done.returncode != 0 or msgspec.json.decode(done.stdout)["done"] != tasks:
+        raise BenchError(f"The straight way came to nothing: {done.stderr.strip()[-2000:]}")
+    if left := dtq.left(stand.redis, tasks):
+        raise BenchError(f"The straight way left {left:,} tasks behind.")
+    return 1e6 * spent.cpu_s / tasks
+
+
+def own_calls_ms(stand: Stand, *, calls: int) -> float:
+    """The median of an idle task by this engine's scripts and client, and a worker that does
+    nothing but its calls."""
+    peer = replace(dtq.PEER, worker=lambda _size: [*STRAIGHT, "worker"])
+    return measures.latency(stand, peer, tasks=calls)["idle_p50_ms"]

@@ -57,9 +57,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. `ratios` has a null where something was not measured, and `why_null` says what;
     `reference_loop_per_s` is the plain pipeline on the same server, `limits` what a task's commands
-    and calls take with nothing in them, `http` what one API process took, beside its server with an
-    empty handler. `broken` is why something was not measured
-    further: a peer by its name, http, or reference loop."""
+    and calls take with nothing around them, `http` what one API process took, beside its server
+    with an empty handler. `broken` is why something was not measured further: a peer by its name,
+    http, or reference loop."""
 
     format: int = 1
     begun: str
@@ -96,12 +96,13 @@ def ratios(report: Report) -> tuple[dict[str, float | None], dict[str, str]]:
     made.put("one_worker_vs_reference_loop", one / loop.median if one and loop else None,
              "one worker or the reference loop was not measured")
     server, idle = made.ours("server_cpu_s_per_10k"), made.ours("idle_p50_ms")
-    for name, ours, limit in (("server_cpu_vs_bare_commands", server and 100 * server,
-                               "bare_commands_us"), ("idle_p50_vs_bare_calls", idle,
-                                                     "bare_calls_ms")):
-        bare = report.limits.get(limit)
-        made.put(name, ours / bare.median if ours and bare else None,
-                 f"{OURS} or {limit} was not measured")
+    for what, unit, ours, of in (("commands", "us", server and 100 * server, "server_cpu"),
+                                 ("calls", "ms", idle, "idle_p50")):
+        for kind in ("bare", "own"):
+            limit = f"{kind}_{what}_{unit}"
+            least = report.limits.get(limit)
+            made.put(f"{of}_vs_{kind}_{what}", ours / least.median if ours and least else None,
+                     f"{OURS} or {limit} was not measured")
     for name in ("one_by_one", "batch"):
         full, empty = (report.http.get(f"{kind}_{name}_per_s") for kind in ("ingest", "empty"))
         made.put(f"http_{name}_vs_empty", full.median / empty.median if full and empty else None,

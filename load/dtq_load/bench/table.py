@@ -25,7 +25,9 @@ HTTP_TITLES = {
 
 LIMIT_TITLES = {
     "bare_commands_us": "a task's least commands in scripts, µs of the server's processor",
+    "own_commands_us": "this engine's, on its own records and with no exception, µs",
     "bare_calls_ms": "the five calls of an idle task, with nothing in them, p50, ms",
+    "own_calls_ms": "this engine's, by a worker that does nothing else, p50, ms",
 }
 
 
