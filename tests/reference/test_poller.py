@@ -125,6 +125,6 @@ def test_a_task_that_must_run_alone_waits_for_a_process_that_is_sure_too(engine:
     worker = engine.worker()
     in_hand = [engine.take_one(worker)]
     alone = engine.submit()
-    engine.redis.hset(engine.keys.task_prefix + alone, "losses", 2)
+    engine.redis.hset(engine.keys.task_prefix + alone, mapping={"losses": 2, "attempt": 3})
     reply = engine.take(worker, in_hand=in_hand, is_sure=True, reap=False)
     assert (reply.tasks, reply.blocked) == ([], True)

@@ -17,10 +17,7 @@ if task.status == 'running' then
   end
   return {'requested', task.status}
 end
-if task.status == 'queued' then
-  acknowledge(KEYS[1], task.entry_id)
-else
-  unschedule(KEYS[2], KEYS[3], task)
-end
+if task.status == 'queued' then acknowledge(KEYS[1], task.entry_id)
+else unschedule(KEYS[2], KEYS[3], task) end
 audit(KEYS[4], call.action, task.task_id)
 return {'cancelled', finish(task, 'cancelled')}

@@ -7,9 +7,7 @@
 
 -- An orphan's letter has no hash that knows where it stands; then all are looked at.
 local function letters()
-  if call.task_id == '' then
-    return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', call.limit)
-  end
+  if call.task_id == '' then return redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', call.limit) end
   local letter_id = redis.call('HGET', call.task_prefix .. call.task_id, 'letter_id')
   return redis.call('XRANGE', KEYS[1], letter_id or '-', letter_id or '+')
 end

@@ -9,9 +9,9 @@
 -- longer the holder of that attempt
 
 -- The outcome of a holder that is none any more is dropped, and that is said once.
-local function supersede(task, outcome)
+local function supersede(task, outcome, status)
   local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
-  if task.status and redis.call('HSETNX', task.key, note, NOW) == 1 then
+  if status and redis.call('HSETNX', task.key, note, NOW) == 1 then
     load_fields(task, 'queue', 'task_type').attempt = outcome.attempt
     publish('TASK_SUPERSEDED', task)
   end
@@ -54,15 +54,15 @@ local done = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}  -- the entries of each le
 
 local function settle(outcome)
   local settled = 'outcome:' .. outcome.entry_id
-  local task = load_task(outcome.task_id, 'status', 'holder', 'attempt', 'entry_id',
-                         'idempotency_key', settled)
+  local key = call.task_prefix .. outcome.task_id
+  local status, holder, attempt, entry_id, idempotency_key, note = unpack(redis.call(
+      'HMGET', key, 'status', 'holder', 'attempt', 'entry_id', 'idempotency_key', settled))
+  local task = {task_id = outcome.task_id, key = key, idempotency_key = idempotency_key or nil}
   local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
-  if task[settled] and string.sub(task[settled], 1, #mine) == mine then
-    return string.sub(task[settled], #mine + 1)
-  end
-  if task.status ~= 'running' or task.holder ~= call.consumer
-      or task.entry_id ~= outcome.entry_id or tonumber(task.attempt) ~= outcome.attempt then
-    return supersede(task, outcome)
+  if note and string.sub(note, 1, #mine) == mine then return string.sub(note, #mine + 1) end
+  if status ~= 'running' or holder ~= call.consumer
+      or entry_id ~= outcome.entry_id or tonumber(attempt) ~= outcome.attempt then
+    return supersede(task, outcome, status)
   end
   if outcome.error_class or task.idempotency_key or not is_unheard then
     load_fields(task, 'queue', 'task_type', 'max_attempts', 'cancel_requested')

@@ -9,9 +9,10 @@
 -- was accepted before), duplicate (status of the stored task task_id), in_progress (of task_id),
 -- or full (status: the depth)
 
+local depths = {}  -- of the queues that were counted, as this step has left them
 local function depth_of(task)
-  local depth = tonumber(redis.call('HGET', KEYS[2], task.queue) or 0)
-  for level = 1, 10 do
+  local depth = depths[task.queue] or tonumber(redis.call('HGET', KEYS[2], task.queue) or 0)
+  for level = 1, depths[task.queue] and 0 or 10 do
     depth = depth + redis.call('XLEN', KEYS[4 + (task.place - 1) * 10 + level])
   end
   return depth
@@ -27,11 +28,12 @@ local function owner_of_key(task)
 end
 
 local function accept(task, status)
-  local about = {'task_id', task.task_id, 'queue', task.queue, 'task_type', task.task_type,
-                 'payload', task.payload, 'metadata', task.metadata, 'priority', task.priority,
+  -- first what is looked for most often: a small hash is searched from its start
+  local about = {'status', status, 'attempt', 1, 'created_at', NOW, 'task_id', task.task_id,
+                 'queue', task.queue, 'task_type', task.task_type, 'payload', task.payload,
+                 'metadata', task.metadata, 'priority', task.priority,
                  'max_attempts', task.max_attempts, 'timeout_ms', task.timeout_ms,
-                 'created_at', NOW, 'available_at', NOW + task.delay_ms, 'status', status,
-                 'attempt', 1}
+                 'available_at', NOW + task.delay_ms}
   local function add(name, value) about[#about + 1], about[#about + 2] = name, value end
   if task.ttl_ms > 0 then
     add('ttl_ms', task.ttl_ms)
@@ -52,7 +54,6 @@ local function accept(task, status)
   redis.call('HSET', call.task_prefix .. task.task_id, unpack(about))
   redis.call('SADD', KEYS[3], task.queue)
   redis.call('ZADD', KEYS[4], NOW, task.task_id)
-  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -10001)
 end
 
 local function submit(task)
@@ -70,9 +71,11 @@ local function submit(task)
   if depth >= call.max_depth then return {'full', task.task_id, tostring(depth)} end
   local status = task.delay_ms > 0 and 'pending' or 'queued'
   accept(task, status)
+  depths[task.queue] = depth + 1
   return {'accepted', task.task_id, status}
 end
 
 local answers = {}
 for place, task in ipairs(call.tasks) do answers[place] = submit(task) end
+redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -10001)
 return answers

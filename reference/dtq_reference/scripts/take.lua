@@ -45,13 +45,16 @@ local function read_entry(level, entry_id, flat)
     values = {}
     for place, name in ipairs(ORDER) do values[2 * place] = fields[name] or '' end
   end
-  local task = load_fields({task_id = values[2], key = call.task_prefix .. values[2],
-                            queue = values[4], task_type = values[6],
-                            idempotency_key = values[18] ~= '' and values[18] or nil},
-                           'status', 'entry_id', 'attempt', 'losses', 'created_at',
+  local key = call.task_prefix .. values[2]
+  local known = redis.call('HMGET', key, 'status', 'entry_id', 'attempt', 'created_at',
                            'cancel_requested', 'expires_at')
-  task.attempt, task.losses = tonumber(task.attempt), tonumber(task.losses or 0)
-  return {level = level, id = entry_id, flat = flat, values = values, task = task}
+  local is_first = known[3] == '1'  -- then no holder was lost
+  return {level = level, id = entry_id, flat = flat, values = values, task = {
+    task_id = values[2], key = key, queue = values[4], task_type = values[6],
+    idempotency_key = values[18] ~= '' and values[18], status = known[1], entry_id = known[2],
+    attempt = tonumber(known[3]), created_at = known[4], cancel_requested = known[5],
+    expires_at = known[6],
+    losses = is_first and 0 or tonumber(redis.call('HGET', key, 'losses') or 0)}}
 end
 
 -- Mark a task as running here and put it into the answer; returns alone if nothing may be taken
@@ -60,7 +63,7 @@ local function hand_over(entry, is_again)
   local task, value = entry.task, entry.values
   redis.call('HSET', task.key, 'status', 'running', 'holder', call.consumer,
              'worker_id', call.worker_id, 'started_at', NOW)
-  if not is_again then publish('TASK_STARTED', task) end
+  if not is_again and not is_unheard then publish('TASK_STARTED', task) end
   tasks[#tasks + 1] = {
     entry.level, entry.id, task.attempt, task.task_id, value[6], value[8],
     tonumber(value[12]) or 0, tonumber(value[16]) or 0, value[4], task.losses >= 2 and 1 or 0,

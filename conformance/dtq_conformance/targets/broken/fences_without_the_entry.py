@@ -12,8 +12,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "\n      or task.entry_id ~= outcome.entry_id or", "\n      or")
-    rewrite("settle", "if task[settled] and", "if task.status ~= 'running' and task[settled] and")
+    rewrite("settle", "\n      or entry_id ~= outcome.entry_id or", "\n      or")
+    rewrite("settle", "if note and", "if status ~= 'running' and note and")
     settle = Settler._settle
 
     async def settle_and_send_again(self: Settler, batch: list[Any]) -> None:

@@ -6,7 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "string.sub(task[settled], 1, #mine) == mine", "false")
+    rewrite("settle", "string.sub(note, 1, #mine) == mine", "false")
 
 
 DEFECT = Defect(
