@@ -53,7 +53,7 @@ class Api:
     def __init__(self, settings: Settings, known_types: frozenset[str] | None) -> None:
         self.settings = settings
         self.offered = Offered(settings, known_types)
-        self.metrics = metrics.Counting()
+        self.metrics = metrics.Metrics()
         self._queue = AsyncQueue(settings)
         self.fanout = Fanout(self._queue.redis, self.offered.keys.events)
         self._at_once = asyncio.Semaphore(AT_ONCE)

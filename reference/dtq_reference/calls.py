@@ -22,7 +22,7 @@ SCHEDULER_LOCK_MS = 10_000
 PROMOTE_LIMIT = 100
 DISCARD_LIMIT = 500
 
-_pack = msgspec.msgpack.Encoder().encode
+pack = msgspec.msgpack.Encoder().encode
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class Identity:
                 "consumer": self.consumer}
 
 
+HoldName = tuple[int, str, int, str]
+
+
 class Taken(msgspec.Struct, frozen=True, gc=False):
     """A task that `take` handed over. `level` is its stream's place in KEYS, from 1."""
 
@@ -71,7 +74,7 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
     signature: str = ""
 
     @property
-    def hold(self) -> tuple[int, str, int, str]:
+    def hold(self) -> HoldName:
         """What fences this attempt: level, entry id, attempt, and the task that it is of."""
         return (self.level, self.entry_id, self.attempt, self.task_id)
 
@@ -126,7 +129,7 @@ def _common(keys: Keys, settings: Settings) -> dict[str, Any]:
 
 def _call(script: str, names: Sequence[str], keys: Keys, settings: Settings,
           **argument: Any) -> Call:
-    return Call(script, names, _pack({**_common(keys, settings), **argument}))
+    return Call(script, names, pack({**_common(keys, settings), **argument}))
 
 
 def submit(keys: Keys, settings: Settings, requests: Sequence[TaskRequest]) -> Call:
@@ -209,18 +212,21 @@ def read_settle(reply: Any) -> list[str]:
 
 def renew(keys: Keys, settings: Settings, identity: Identity, queue: str,
           holds: Iterable[Taken], about: dict[str, str | int]) -> Call:
-    names, argument = renew_parts(keys, settings, identity, queue)
-    return Call("renew", names, _pack({**argument, "about": flat(about),
-                                       "holds": [taken.hold for taken in holds]}))
+    return Call("renew", [*keys.streams(queue), keys.worker_prefix + identity.worker_id],
+                renewing(keys, settings, identity, about)
+                + packed_list([pack(taken.hold) for taken in holds]))
 
 
-def renew_parts(keys: Keys, settings: Settings, identity: Identity,
-                queue: str) -> tuple[list[str], dict[str, Any]]:
-    """What stays the same from beat to beat: the keys, and the argument without `about` and
-    `holds`. The heartbeat's process packs the rest by itself."""
-    return ([*keys.streams(queue), keys.worker_prefix + identity.worker_id],
-            {**_common(keys, settings), **identity.names, "lease_ms": settings.lease_ms,
-             "ttl_ms": _worker_ttl_ms(settings)})
+def renewing(keys: Keys, settings: Settings, identity: Identity,
+             about: dict[str, str | int]) -> bytes:
+    """The argument of `renew` up to the packed list of holds, which is to stand behind it."""
+    return pack({**_common(keys, settings), **identity.names, "lease_ms": settings.lease_ms,
+                 "ttl_ms": _worker_ttl_ms(settings), "about": flat(about), "holds": None})[:-1]
+
+
+def packed_list(packed: Sequence[bytes]) -> bytes:
+    """Values that are packed already as a list: msgpack's array 32."""
+    return b"\xdd" + len(packed).to_bytes(4, "big") + b"".join(packed)
 
 
 def read_renew(reply: Any) -> tuple[str, list[int]]:
@@ -316,7 +322,7 @@ def read(*commands: Sequence[str | int]) -> Call:
     """Read at one instant. The second word of each command, if any, is the key that it reads."""
     return Call("read", list(dict.fromkeys(str(command[1]) for command in commands
                                            if len(command) > 1)),
-                _pack({"commands": commands}))
+                pack({"commands": commands}))
 
 
 def _worker_ttl_ms(settings: Settings) -> int:

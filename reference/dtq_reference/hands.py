@@ -10,10 +10,10 @@ import logging
 import socket
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dtq_reference import calls, metrics
-from dtq_reference.calls import Ended, Identity, Taken
+from dtq_reference.calls import Ended, HoldName, Identity, Taken
 from dtq_reference.keys import Keys
 from dtq_reference.settings import Settings
 from dtq_reference.transport import AsyncTransport
@@ -25,7 +25,8 @@ log = logging.getLogger("dtq.worker")
 class Hold:
     """An attempt in hand: taken and not settled. Its lease is counted on the monotonic clock,
     from before the request that got or renewed it was sent; so is `began`, its handler's start.
-    `is_awaited`: its handler is an async one; `is_late`: it reached its time limit."""
+    `is_awaited`: its handler is an async one; `is_late`: it reached its time limit; `packed` is
+    what fences it, for the heartbeat."""
 
     taken: Taken
     lease_until: float
@@ -35,6 +36,10 @@ class Hold:
     began: float = 0.0
     is_awaited: bool = False
     is_late: bool = False
+    packed: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.packed = calls.pack(self.taken.hold)
 
     def cancel(self) -> None:
         """Cancel the handler if it is awaited: once, so that it can clear up. A handler in a
@@ -59,7 +64,7 @@ class Hands:
         self.transport = AsyncTransport(settings.redis_url, settings.key_prefix)
         self.metrics = metrics.for_worker(settings)
         self.metrics.watch(identity.worker_id, lambda: len(self.holds))
-        self.holds: dict[tuple[int, str, int, str], Hold] = {}
+        self.holds: dict[HoldName, Hold] = {}
         self.overdue: set[asyncio.Task[None]] = set()
         self.ended: Counter[str] = Counter()
         self.changed = asyncio.Event()

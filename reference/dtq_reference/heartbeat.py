@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 
 import msgspec
 
 from dtq_reference import calls
-from dtq_reference.calls import Call, Taken
+from dtq_reference.calls import HoldName
 from dtq_reference.cluster import address_of
 from dtq_reference.hands import Hands, log
 from dtq_reference.heartbeat_process import Beat, Orders, Told
@@ -44,8 +43,8 @@ class Heartbeat:
         settings, script = self._hands.settings, SCRIPTS["renew"]
         self._say(Orders(
             address_of(settings.redis_url, settings.key_prefix), script.sha, script.source,
-            self._call([]).keys, settings.heartbeat_interval_s, HEARTBEAT_JITTER,
-            timeout_s=settings.visibility_timeout_s / 3))
+            calls.renew(*self._hands.who, [], {}).keys, settings.heartbeat_interval_s,
+            HEARTBEAT_JITTER, timeout_s=settings.visibility_timeout_s / 3))
         self.tell()
         try:
             while line := await process.stdout.readline():
@@ -59,11 +58,9 @@ class Heartbeat:
 
     def tell(self) -> None:
         """Say what is in hand. Done before a handler starts, which may hold up this loop."""
-        held = [hold.taken for hold in self._hands.holds.values() if not hold.lost]
-        self._say(Told([taken.hold for taken in held], self._call(held).argument))
-
-    def _call(self, held: Sequence[Taken]) -> Call:
-        return calls.renew(*self._hands.who, held, self._hands.about())
+        hands = self._hands
+        self._say(Told(calls.renewing(*hands.who[:3], hands.about()), calls.packed_list(
+            [hold.packed for hold in hands.holds.values() if not hold.lost])))
 
     def _say(self, line: Orders | Told) -> None:
         if self._stdin is not None:
@@ -78,7 +75,8 @@ class Heartbeat:
             log.warning("renew: %s", beat.problem)
             result = "error" if beat.problem.startswith("ScriptError") else "unanswered"
         hands.metrics.redis_operation("renew", result)
-        for name, held in zip(beat.holds, beat.held, strict=False):
+        for name, held in zip(msgspec.msgpack.decode(beat.holds, type=list[HoldName]), beat.held,
+                              strict=False):
             if (hold := hands.holds.get(name)) is None:
                 continue  # it was settled meanwhile
             if held:

@@ -16,13 +16,11 @@ import random
 import select
 import signal
 import time
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from dtq_reference.wire import Address, Connection, ScriptError
-
-Hold = tuple[int, str, int, str]
 
 
 class Orders(NamedTuple):
@@ -39,17 +37,17 @@ class Orders(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the worker has in hand, and the script's argument for it."""
+    """The script's argument, in two parts: the second is the packed list of what is in hand."""
 
-    holds: Sequence[Hold]
     argument: bytes
+    holds: bytes
 
 
 class Beat(NamedTuple):
     """One beat: which holds were renewed, when that was sent (CLOCK_MONOTONIC), and what came of
     it: `state` and `held` as `renew.lua` answers, or the `problem` that hid it."""
 
-    holds: Sequence[Hold]
+    holds: bytes
     sent: float
     state: str = ""
     held: Sequence[int] = ()
@@ -60,10 +58,16 @@ def beat(connection: Connection, orders: Orders, told: Told) -> Beat:
     """Renew once."""
     sent = time.monotonic()
     try:
-        state, held = connection.run(orders.sha, orders.source, orders.keys, told.argument)
+        state, held = connection.run(orders.sha, orders.source, orders.keys,
+                                      told.argument + told.holds)
     except (OSError, ScriptError) as error:
         return Beat(told.holds, sent, problem=f"{type(error).__name__}: {error}")
     return Beat(told.holds, sent, state.decode(), held)
+
+
+def as_text(raw: bytes) -> str:
+    """Bytes in JSON, as msgspec reads and writes them too."""
+    return b2a_base64(raw, newline=False).decode()
 
 
 class Pipes:
@@ -105,8 +109,8 @@ def main() -> None:
     orders = Orders(*json.loads(lines[0]))
     connection = Connection(Address(*orders.address), orders.timeout_s)
     while True:  # at once, since the worker takes nothing before it hears a beat
-        holds, argument = json.loads(lines[-1])
-        pipes.say(json.dumps(beat(connection, orders, Told(holds, a2b_base64(argument)))))
+        told = Told(*map(a2b_base64, json.loads(lines[-1])))
+        pipes.say(json.dumps(beat(connection, orders, told), default=as_text))
         due = time.monotonic() + orders.interval_s * random.uniform(1 - orders.jitter,
                                                                     1 + orders.jitter)
         while (left_s := due - time.monotonic()) > 0 or heard:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dtq_reference import calls
 from dtq_reference.errors import SettingsError
@@ -80,10 +80,23 @@ def readings(operations: Operations) -> Steps[Readings]:
 
 
 class Metrics:
-    """Counts nothing: what a process has that serves no metrics."""
+    """Counts, and writes what it counted as Prometheus reads it."""
 
-    def _add(self, labels: dict[str, str], **values: float) -> None:
-        """Add to each metric that is named; of the labels each takes those that it has."""
+    def __init__(self) -> None:
+        import prometheus_client as prometheus
+
+        # else each counter has a second series
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._prometheus = prometheus
+        self.registry = prometheus.CollectorRegistry()
+        self.content_type: str = prometheus.CONTENT_TYPE_LATEST
+        self._names: set[tuple[str, str]] = set()
+        kinds: dict[str, Any] = {
+            "counter": prometheus.Counter, "gauge": prometheus.Gauge,
+            "histogram": partial(prometheus.Histogram, buckets=BUCKETS_S)}
+        self._metrics = {
+            name: kinds[metric.kind](name, metric.meaning, metric.labels, registry=self.registry)
+            for name, metric in METRICS.items() if name not in READ}
 
     def submitted(self, queue: str, task_type: str) -> None:
         """A submission was accepted as a new task."""
@@ -125,31 +138,10 @@ class Metrics:
 
     def watch(self, worker_id: str, in_hand: Callable[[], int]) -> None:
         """Let scrapes ask how much a worker has in hand."""
-
-
-OFF = Metrics()
-
-
-class Counting(Metrics):
-    """Counts, and writes what it counted as Prometheus reads it."""
-
-    def __init__(self) -> None:
-        import prometheus_client as prometheus
-
-        # else each counter has a second series
-        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._prometheus = prometheus
-        self.registry = prometheus.CollectorRegistry()
-        self.content_type: str = prometheus.CONTENT_TYPE_LATEST
-        self._names: set[tuple[str, str]] = set()
-        kinds: dict[str, Any] = {
-            "counter": prometheus.Counter, "gauge": prometheus.Gauge,
-            "histogram": partial(prometheus.Histogram, buckets=BUCKETS_S)}
-        self._metrics = {
-            name: kinds[metric.kind](name, metric.meaning, metric.labels, registry=self.registry)
-            for name, metric in METRICS.items() if name not in READ}
+        self._metrics["dtq_worker_inflight"].labels(worker_id).set_function(in_hand)
 
     def _add(self, labels: dict[str, str], **values: float) -> None:
+        """Add to each metric that is named; of the labels each takes those that it has."""
         names = labels.get("queue", ""), labels.get("task_type", "")
         if names in self._names or len(self._names) < NAMES_LIMIT:
             self._names.add(names)
@@ -159,9 +151,6 @@ class Counting(Metrics):
             kind, its_labels, _ = METRICS[f"dtq_{name}"]
             series = self._metrics[f"dtq_{name}"].labels(*(labels[each] for each in its_labels))
             (series.inc if kind == "counter" else series.observe)(max(0.0, value))
-
-    def watch(self, worker_id: str, in_hand: Callable[[], int]) -> None:
-        self._metrics["dtq_worker_inflight"].labels(worker_id).set_function(in_hand)
 
     def text(self, found: Readings) -> bytes:
         """All of it in Prometheus' text format; gauges that were not read are left out, since a
@@ -175,6 +164,20 @@ class Counting(Metrics):
         return b"".join(map(self._prometheus.generate_latest, (self.registry, read)))
 
 
+class _Off:
+    """Counts nothing, and takes no time to: what a process has that serves no metrics."""
+
+    def __getattr__(self, _name: str) -> Callable[..., None]:
+        return _ignore
+
+
+def _ignore(*_told: object, **_more: object) -> None:
+    pass
+
+
+OFF = cast(Metrics, _Off())
+
+
 def for_worker(settings: Settings) -> Metrics:
     """The metrics of a worker, served in a thread of their own; `OFF` without a port. Raises
     `SettingsError` when they cannot be served."""
@@ -183,7 +186,7 @@ def for_worker(settings: Settings) -> Metrics:
     try:
         import prometheus_client
 
-        counting = Counting()
+        counting = Metrics()
         prometheus_client.start_http_server(settings.worker_metrics_port, settings.api_host,
                                             counting.registry)
     except (ImportError, OSError) as error:

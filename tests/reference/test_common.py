@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
-from dtq_reference import scripts
+from dtq_reference import calls, scripts
 from redis.client import PubSub
 
 from tests.reference.engine import Engine, failed
@@ -179,12 +179,13 @@ def test_a_live_task_under_the_id_of_a_trimmed_orphans_letter_does_not_expire(
 
 def test_a_task_whose_record_has_lost_its_names_ends_and_is_told_all_the_same(
         engine: Engine) -> None:
-    task_id = engine.submit(metadata={"ttl_seconds": 60})
-    engine.expire(task_id)
+    worker, task_id = engine.worker(), engine.submit()
+    engine.take_one(worker)
+    engine.cancel(task_id)
     engine.redis.hdel(engine.keys.task_prefix + task_id, "queue")
     engine.redis.hset(engine.keys.task_prefix + task_id, "task_type", b"\xff")
-    reply = engine.take(engine.worker())
-    assert reply.ended == [[b"", b"\xff", b"expired"]]
+    reply = engine.run(engine.release_call(worker))
+    assert calls.read_release(reply) == [[b"", b"\xff", b"cancelled"]]
 
 
 def test_the_shebang_of_a_script_stays_its_first_line() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dtq_reference.calls import Identity, Taken
 from dtq_reference.hands import Hands, Hold
-from dtq_reference.metrics import Counting
+from dtq_reference.metrics import Metrics
 from dtq_reference.settings import Settings
 
 from tests.reference.engine import Engine
@@ -77,7 +77,7 @@ def test_of_two_processes_of_one_name_the_one_that_is_named_no_more_drains(engin
 
 def test_what_a_script_ended_is_counted() -> None:
     hands = hands_with()
-    hands.metrics = Counting()
+    hands.metrics = Metrics()
     hands.count([[b"mail", "tü".encode(), b"expired"]] * 2 + [[b"", b"\xff", b"expired"]])
     assert 'dtq_tasks_completed_total{queue="mail",status="expired",task_type="tü"} 2.0' in \
         hands.metrics.text({}).decode().splitlines()

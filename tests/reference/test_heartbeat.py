@@ -7,10 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
+from dtq_reference import calls
 from dtq_reference.heartbeat import LINE_LIMIT
-from dtq_reference.heartbeat_process import Beat
+from dtq_reference.heartbeat_process import Beat, as_text
 from dtq_reference.settings import load
 
 from tests.reference.engine import Engine
@@ -53,6 +55,8 @@ def test_a_worker_takes_nothing_before_its_heartbeat_beats(
 
 def test_a_beat_about_as_much_as_a_worker_can_have_in_hand_is_read() -> None:
     most = load({"DTQ_WORKER_CONCURRENCY": "1000"}).worker_concurrency
-    hold = (10, f"{2**53}-{2**20}", 10_000, "f" * 32)
-    beat = Beat([hold] * most, time.monotonic(), "ours", [2] * most)
-    assert len(json.dumps(beat)) < LINE_LIMIT / 4
+    hold = calls.pack((10, f"{2**53}-{2**20}", 10_000, "f" * 32))
+    beat = Beat(calls.packed_list([hold] * most), time.monotonic(), "ours", [2] * most)
+    line = json.dumps(beat, default=as_text)
+    assert len(line) < LINE_LIMIT / 4
+    assert msgspec.json.decode(line, type=Beat) == beat

@@ -13,7 +13,7 @@ import pytest
 from dtq_reference import metrics
 from dtq_reference.calls import Outcome, Taken
 from dtq_reference.errors import SettingsError
-from dtq_reference.metrics import METRICS, NAMES_LIMIT, OFF, Counting, Metrics, Readings
+from dtq_reference.metrics import METRICS, NAMES_LIMIT, OFF, Metrics, Readings
 from dtq_reference.settings import Settings
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -25,7 +25,7 @@ ALLOWED = {"queue", "task_type", "status", "result", "operation", "reason", "wor
 EMPTY: Readings = {}
 
 
-def samples(counting: Counting, readings: Readings = EMPTY) -> dict[str, float]:
+def samples(counting: Metrics, readings: Readings = EMPTY) -> dict[str, float]:
     """Every sample by its name and labels, buckets left out."""
     return {f"{sample.name}{sorted(sample.labels.items())}": sample.value
             for family in text_string_to_metric_families(counting.text(readings).decode())
@@ -46,7 +46,7 @@ NAMES = {"queue": "default", "task_type": "echo_task"}
 
 
 def test_a_success_is_counted_everywhere_it_belongs(taken: Taken) -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.started(taken, waited_s=2)
     counting.settled("w", Outcome(taken, 500), "succeeded", total_s=3)
     assert samples(counting) == {
@@ -65,7 +65,7 @@ def test_a_success_is_counted_everywhere_it_belongs(taken: Taken) -> None:
 
 
 def test_a_retry_ends_an_attempt_and_no_task(taken: Taken) -> None:
-    counting = Counting()
+    counting = Metrics()
     outcome = Outcome(taken, 500, error_class="TimeoutError", retryable=True, delay_ms=1500)
     counting.settled("w", outcome, "retrying", total_s=3)
     found = samples(counting)
@@ -78,7 +78,7 @@ def test_a_retry_ends_an_attempt_and_no_task(taken: Taken) -> None:
 
 @pytest.mark.parametrize("status", ["failed", "dead_lettered"])
 def test_an_end_without_success_is_counted_under_its_name(taken: Taken, status: str) -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.settled("w", Outcome(taken, 5, error_class="KeyError"), status, total_s=3)
     found = samples(counting)
     assert found[sample(f"dtq_tasks_{status}_total", **NAMES)] == 1
@@ -87,13 +87,13 @@ def test_an_end_without_success_is_counted_under_its_name(taken: Taken, status: 
 
 
 def test_a_superseded_outcome_counts_for_nothing_else(taken: Taken) -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.settled("w", Outcome(taken, 5), "superseded", total_s=3)
     assert samples(counting) == {sample("dtq_tasks_superseded_total", **NAMES): 1}
 
 
 def test_an_end_without_an_attempt_is_an_end() -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.finished("default", "echo_task", "expired")
     assert samples(counting) == {
         sample("dtq_tasks_completed_total", **NAMES, status="expired"): 1}
@@ -104,13 +104,13 @@ def test_an_end_without_an_attempt_is_an_end() -> None:
     ("PermanentError", "failure"), ("ZeroDivisionError", "error"), ("WorkerLost", "error")])
 def test_an_attempt_ends_in_one_of_four_ways(taken: Taken, error_class: str | None,
                                              result: str) -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.settled("w", Outcome(taken, 1, error_class=error_class), "failed", total_s=1)
     assert samples(counting)[sample("dtq_task_attempts_total", **NAMES, result=result)] == 1
 
 
 def test_depths_are_shown_when_they_are_known_and_only_then() -> None:
-    counting = Counting()
+    counting = Metrics()
     found = samples(counting, {
         "dtq_queue_depth": {"a": 3, "b": 0}, "dtq_queue_pending": {"a": 1, "b": 0},
         "dtq_retry_scheduled": {"": 2}, "dtq_dlq_depth": {"": 1}, "dtq_workers_active": {"": 4}})
@@ -136,7 +136,7 @@ def test_depths_are_those_of_the_installation(engine: Engine) -> None:
 
 
 def test_every_metric_has_its_kind_and_labels(taken: Taken) -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.submitted("default", "echo_task")
     counting.rejected("default", "QUEUE_FULL")
     counting.redis_operation("take", "ok")
@@ -160,7 +160,7 @@ def test_every_metric_has_its_kind_and_labels(taken: Taken) -> None:
 
 
 def test_submitters_cannot_make_series_without_end() -> None:
-    counting = Counting()
+    counting = Metrics()
     for number in range(NAMES_LIMIT + 50):
         counting.submitted("default", f"type-{number}")
     found = samples(counting)
@@ -169,7 +169,7 @@ def test_submitters_cannot_make_series_without_end() -> None:
 
 
 def test_a_label_with_odd_characters_breaks_no_line() -> None:
-    counting = Counting()
+    counting = Metrics()
     counting.submitted("default", 'a"\n\\b')
     assert list(samples(counting).values()) == [1]
     assert len([line for line in counting.text({}).decode().splitlines()
@@ -198,7 +198,7 @@ def test_a_worker_serves_what_it_counts(port: int) -> None:
 
 def test_a_worker_without_a_port_counts_nothing() -> None:
     assert metrics.for_worker(Settings()) is OFF
-    assert type(OFF) is Metrics
+    assert not isinstance(OFF, Metrics)
 
 
 def test_what_is_off_needs_no_prometheus_client(taken: Taken) -> None:

@@ -12,8 +12,7 @@
 local function supersede(task, outcome, status)
   local note = 'superseded:' .. outcome.entry_id .. ':' .. outcome.attempt .. ':' .. call.consumer
   if status and redis.call('HSETNX', task.key, note, NOW) == 1 then
-    load_fields(task, 'queue', 'task_type').attempt = outcome.attempt
-    publish('TASK_SUPERSEDED', task)
+    publish('TASK_SUPERSEDED', load_fields(task, 'queue', 'task_type'))
   end
   return 'superseded'
 end
@@ -57,7 +56,8 @@ local function settle(outcome)
   local key = call.task_prefix .. outcome.task_id
   local status, holder, attempt, entry_id, idempotency_key, note = unpack(redis.call(
       'HMGET', key, 'status', 'holder', 'attempt', 'entry_id', 'idempotency_key', settled))
-  local task = {task_id = outcome.task_id, key = key, idempotency_key = idempotency_key or nil}
+  local task = {task_id = outcome.task_id, key = key, attempt = outcome.attempt,
+                idempotency_key = idempotency_key or nil}
   local mine = call.consumer .. ' ' .. outcome.attempt .. ' '
   if note and string.sub(note, 1, #mine) == mine then return string.sub(note, #mine + 1) end
   if status ~= 'running' or holder ~= call.consumer

@@ -6,7 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("cancel", "  acknowledge(KEYS[1], task.entry_id)\n", "")
+    rewrite("cancel", " then acknowledge(KEYS[1], task.entry_id)\n", " then\n")
 
 
 DEFECT = Defect(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dtq_reference.metrics import Counting
+from dtq_reference.metrics import Metrics
 
 from dtq_conformance.targets.defect import Defect
 
 
 def _put_in() -> None:
-    rejected = Counting.rejected
+    rejected = Metrics.rejected
 
-    def rejected_and_submitted(self: Counting, queue: str, reason: str) -> None:
+    def rejected_and_submitted(self: Metrics, queue: str, reason: str) -> None:
         rejected(self, queue, reason)
         self.submitted(queue, "probe_task")
 
-    Counting.rejected = rejected_and_submitted  # type: ignore[assignment,method-assign]
+    Metrics.rejected = rejected_and_submitted  # type: ignore[method-assign]
 
 
 DEFECT = Defect(

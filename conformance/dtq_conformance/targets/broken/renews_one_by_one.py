@@ -13,9 +13,8 @@ from dtq_reference import heartbeat_process as process
 from dtq_reference.heartbeat_process import Beat, Told
 beat = process.beat
 def beat_for_each(connection, orders, told):
-    argument = msgpack.decode(told.argument)
-    beats = [beat(connection, orders, Told([hold], msgpack.encode(argument | {"holds": [hold]})))
-             for hold in told.holds] or [beat(connection, orders, told)]
+    beats = [beat(connection, orders, Told(told.argument, msgpack.encode([hold])))
+             for hold in msgpack.decode(told.holds)] or [beat(connection, orders, told)]
     held = [each for one in beats for each in one.held or [1]]
     return Beat(told.holds, beats[0].sent, beats[-1].state, held, beats[-1].problem)
 process.beat = beat_for_each

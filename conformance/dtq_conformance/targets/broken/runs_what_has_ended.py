@@ -7,7 +7,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 def _put_in() -> None:
     rewrite("take", "    acknowledge(KEYS[entry.level], entry.id)\n"
-            "    publish('TASK_DUPLICATE_ABSORBED', task)\n",
+            "    publish('TASK_DUPLICATE_ABSORBED', load_task(task.task_id, 'queue', "
+            "'task_type', 'attempt'))\n",
             "    redis.call('HSET', task.key, 'entry_id', entry.id)\n"
             "    return false\n")
 

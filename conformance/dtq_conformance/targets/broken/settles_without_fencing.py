@@ -6,7 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("settle", "    return supersede(task, outcome)\n", "")
+    rewrite("settle", "    return supersede(task, outcome, status)\n", "")
 
 
 DEFECT = Defect(
