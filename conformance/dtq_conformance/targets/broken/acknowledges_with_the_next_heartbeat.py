@@ -34,5 +34,6 @@ DEFECT = Defect(
     "acknowledges_with_the_next_heartbeat",
     "Settles a task in one step, and acknowledges its entry in another: with the next heartbeat.",
     caught_by=("one_way_leads_to_each_unfinished_task",),
-    also=("depth_is_exact", "keys_as_promised", "metrics_count_right", "nothing_left_behind"),
+    also=("answers_as_promised", "depth_is_exact", "keys_as_promised", "metrics_count_right",
+          "nothing_left_behind"),
     put_in=_put_in)

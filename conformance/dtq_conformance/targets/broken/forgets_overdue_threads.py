@@ -40,5 +40,6 @@ def _put_in() -> None:
 DEFECT = Defect(
     "forgets_overdue_threads",
     "Runs handlers in threads, and forgets a thread that has outlived its attempt.",
-    caught_by=("capacity_respected",), also=("drained_on_stop", "one_holder_at_a_time"),
+    caught_by=("capacity_respected",),
+    also=("cancelled_stays_cancelled", "drained_on_stop", "one_holder_at_a_time"),
     put_in=_put_in)

@@ -27,5 +27,7 @@ def _put_in() -> None:
 DEFECT = Defect(
     "loads_its_scripts_once",
     "A worker loads each script once: when the server has forgotten it, every call of it fails.",
-    caught_by=("nothing_lost",), also=("attempts_bounded", "what_was_answered_survives"),
+    caught_by=("nothing_lost",),
+    also=("attempts_accounted_for", "attempts_bounded", "keys_as_promised",
+          "what_was_answered_survives"),
     put_in=_put_in)

@@ -18,5 +18,6 @@ DEFECT = Defect(
     "Executes a task that has ended when another entry of it is read.",
     caught_by=("keys_as_promised", "one_terminal_state", "duplicates_justified"),
     also=("attempts_accounted_for", "attempts_bounded", "cancelled_stays_cancelled",
-          "dead_letters_complete", "no_start_after_ttl", "one_event_per_transition"),
+          "dead_letters_complete", "no_start_after_ttl", "one_event_per_transition",
+          "strict_priority"),
     put_in=_put_in)
