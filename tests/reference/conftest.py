@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from dtq_conformance import nursery
 from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
 
@@ -21,6 +22,14 @@ def lab(request: pytest.FixtureRequest,
             wait_for(lambda: client.info("server")["uptime_in_seconds"] > LEASE_S,
                      reason="the server to be older than a lease", limit_s=20)
         yield lab
+
+
+@pytest.fixture(scope="module")
+def forked(lab: Lab) -> Iterator[None]:
+    """The processes of a module's tests are forked: to start Python and to import takes longer than
+    most of what they do. The shared lab comes first, since its own outlive the module."""
+    with nursery.forking(("dtq_reference.cli", "dtq_reference.worker", "dtq_reference.api")):
+        yield
 
 
 @pytest.fixture

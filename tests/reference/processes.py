@@ -51,9 +51,7 @@ def served_api(lab: Lab, engine: Engine) -> Iterator[httpx.Client]:
     """A client of the API, which is a process of its own."""
     held, port = free_port()
     process = lab.start(
-        f"api-{next(_numbers)}", [
-            sys.executable, "-c",
-            "from dtq_reference import api, settings; api.run(settings.load())"],
+        f"api-{next(_numbers)}", [sys.executable, "-m", "dtq_reference.cli", "api", "run"],
         role="api", environment={
             "DTQ_REDIS_URL": engine.settings.redis_url, "DTQ_KEY_PREFIX": engine.keys.prefix,
             "DTQ_API_PORT": str(port)})

@@ -33,7 +33,7 @@ from tests.reference.processes import (
 from tests.reference.relay import relay_to
 from tests.reference.troubles import Site, Trouble
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 LIMIT_S = 30.0
 PREFIX = "{trouble}:"
