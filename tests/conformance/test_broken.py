@@ -82,3 +82,12 @@ def test_the_command_of_a_broken_engine_is_the_command_of_the_reference() -> Non
                           capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "worker" in done.stdout
+
+
+def test_the_judge_is_imported_without_what_only_the_api_needs() -> None:
+    lacking = ["fastapi", "starlette", "uvicorn", "websockets", "httptools", "prometheus_client"]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys; sys.modules |= dict.fromkeys({lacking!r})\n"
+         "from dtq_conformance.targets import TARGETS, broken; print(len(broken.DEFECTS))"],
+        capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, str(len(DEFECTS))), done.stderr

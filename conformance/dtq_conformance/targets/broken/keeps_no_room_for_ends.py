@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dtq_reference import events
-from dtq_reference.events import Mailbox
+from typing import TYPE_CHECKING
 
 from dtq_conformance.targets.defect import Defect
 
+if TYPE_CHECKING:
+    from dtq_reference.events import Mailbox
+
 
 def _put_in() -> None:
-    put = Mailbox.put
+    from dtq_reference import events  # needs what the API needs, and that need not be installed
+
+    put = events.Mailbox.put
 
     def put_if_there_is_room(self: Mailbox, text: str, *, is_terminal: bool) -> None:
         if len(self) < events.MAILBOX_SIZE:
             put(self, text, is_terminal=is_terminal)
 
-    Mailbox.put = put_if_there_is_room  # type: ignore[method-assign]
+    events.Mailbox.put = put_if_there_is_room  # type: ignore[method-assign]
 
 
 DEFECT = Defect(
