@@ -72,14 +72,14 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def conformance(session: nox.Session) -> None:
     """Judge a target by the cases of every clause; default: run --target reference."""
-    install(session, "conformance")
+    install(session, "conformance,api")
     session.run("dtq-conformance", *(session.posargs or ["run", "--target", "reference"]))
 
 
 @nox.session
 def chaos(session: nox.Session) -> None:
     """Tell the stories with faults; default: run --all --target reference."""
-    install(session, "chaos")
+    install(session, "chaos,api")
     install_toxiproxy(session)
     session.run("dtq-chaos", *(session.posargs or ["run", "--all", "--target", "reference"]))
 
