@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
@@ -28,9 +27,9 @@ def fetched(address: str, **form: object) -> str:
     return text
 
 
-def saved_run(served: Served) -> Path:
-    """The folder of the run that was judged last."""
-    return Path(re.findall(r"^Run: (.+)$", served.text, re.M)[-1])
+def saved_run(served: Served, number: int = 1) -> Path:
+    """The folder of the run of this number, which is told after its verdict."""
+    return Path(served.await_text("(?s)" + "Run: .*?" * (number - 1) + r"Run: ([^\n]+)\n"))
 
 
 def test_the_page_runs_tests_that_are_judged_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -42,8 +41,7 @@ def test_the_page_runs_tests_that_are_judged_and_leaves_nothing_behind(tmp_path:
         first = saved_run(served)
 
         fetched(served.address + "/swarm", user_count=10, spawn_rate=10, run_time="1s")
-        served.await_text(r"(?s)Run: .*(Run: )")
-        second = saved_run(served)
+        second = saved_run(served, 2)
 
         processes = psutil.Process(served.process.pid).children(recursive=True)
         assert served.interrupt() == INTERRUPTED
