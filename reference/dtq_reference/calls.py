@@ -159,15 +159,12 @@ def read_submit(reply: Any) -> list[tuple[str, str, str]]:
 
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
-         in_hand: Sequence[Taken], reap: bool, is_sure: bool = False) -> Call:
-    """`is_sure`: the process has the answer to each take that it has sent, so that what is in its
-    hands need not be told, unless it looks for ended leases. Such a call is not to be sent again.
-    """
+         in_hand: Sequence[Taken], reap: bool) -> Call:
     return _call("take",
                  [*keys.streams(queue), keys.worker_prefix + identity.worker_id,
                   keys.dead_letters, keys.paused(queue)],
                  keys, settings, **identity.names, room=room, reap=reap, held=len(in_hand),
-                 in_hand=None if is_sure and not reap else [taken.hold for taken in in_hand],
+                 in_hand=[taken.hold for taken in in_hand],
                  lease_ms=settings.lease_ms)
 
 

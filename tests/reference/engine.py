@@ -88,9 +88,9 @@ class Engine:
         return self.queue.operations
 
     def take_call(self, identity: Identity, *, room: int = 10, in_hand: Sequence[Taken] = (),
-                  reap: bool = True, is_sure: bool = False) -> Call:
+                  reap: bool = True) -> Call:
         return calls.take(self.keys, self.settings, identity, "default", room=room,
-                          in_hand=in_hand, reap=reap, is_sure=is_sure)
+                          in_hand=in_hand, reap=reap)
 
     def take(self, identity: Identity, **options: Any) -> TakeReply:
         return calls.read_take(self.run(self.take_call(identity, **options)))

@@ -113,7 +113,7 @@ class Straight:
 
     def _take(self, room: int, scripts: dict[str, str] | None = None) -> tuple[list[Taken],
                                                                                list[str]]:
-        call = calls.take(*self._who, room=room, in_hand=[], reap=False, is_sure=True)
+        call = calls.take(*self._who, room=room, in_hand=[], reap=False)
         reply = calls.read_take(self._run(call, scripts))
         return reply.tasks, reply.last_ids
 

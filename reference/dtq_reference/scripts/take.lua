@@ -3,10 +3,9 @@
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
 -- ARGV  map: consumer, worker_id, incarnation, room, held (how many it has in hand), in_hand (list
---       of {level, entry_id, attempt, task_id}, of all of these; none while the process knows that
---       it has every answer, and then nothing is looked for that it may lack), reap (look at ended
---       leases too, which asks for in_hand), lease_ms
--- returns {state, tasks, blocked, last_ids, ended}; sent again, the same if in_hand was told
+--       of {level, entry_id, attempt, task_id}, of all of these), reap (look at ended leases too),
+--       lease_ms
+-- returns {state, tasks, blocked, last_ids, ended}
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
 --   tasks     {level, entry_id, attempt, task_id, task_type, payload, max_attempts, timeout_ms,
@@ -22,13 +21,13 @@ if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {},
 
 local tasks = {}
 local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-for _, hold in ipairs(call.in_hand or {}) do in_hand[hold[1]][hold[2]] = hold[3] end
+for _, hold in ipairs(call.in_hand) do in_hand[hold[1]][hold[2]] = hold[3] end
 
 -- Whether this process knows that it has what is pending under its name. A redelivery makes the
 -- count of deliveries the number of the attempt, so that one whose answer was lost is told apart.
 local function is_known(level, entry_id, count)
   local attempt = in_hand[level][entry_id]
-  return not call.in_hand or attempt and (count == 1 or count == attempt)
+  return attempt and (count == 1 or count == attempt)
 end
 
 -- The fields of an entry in the order in which `enqueue` writes them.
@@ -132,7 +131,7 @@ end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
 local alone = false
-for _, level in ipairs(call.in_hand and filled or {}) do
+for _, level in ipairs(filled) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
     local entry = not is_known(level, pending[1], pending[4]) and pending_entry(level, pending[1])
