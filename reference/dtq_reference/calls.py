@@ -159,13 +159,12 @@ def read_submit(reply: Any) -> list[tuple[str, str, str]]:
 
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
-         in_hand: Sequence[Taken], reap: bool) -> Call:
+         in_hand: Iterable[Taken], reap: bool) -> Call:
     return _call("take",
                  [*keys.streams(queue), keys.worker_prefix + identity.worker_id,
                   keys.dead_letters, keys.paused(queue)],
-                 keys, settings, **identity.names, room=room, reap=reap, held=len(in_hand),
-                 in_hand=[taken.hold for taken in in_hand],
-                 lease_ms=settings.lease_ms)
+                 keys, settings, **identity.names, room=room, reap=reap,
+                 in_hand=[taken.hold for taken in in_hand], lease_ms=settings.lease_ms)
 
 
 def read_take(reply: Any) -> TakeReply:

@@ -52,13 +52,13 @@ def test_the_straight_way_takes_and_settles_each_task_as_the_engine_does(stand: 
     assert stand.redis.xpending(dtq.STREAM, "workers")["pending"] == 0
 
 
-@pytest.mark.parametrize(("wrong", "said"), [
-    ("EXPIRED", "came to nothing"), ("BEHIND", "left .* tasks behind")])
+@pytest.mark.parametrize(("command", "said"), [
+    ([*limits.STRAIGHT, "no_such_word"], "came to nothing"),
+    ([sys.executable, "-c", f"print('{{\"done\": {TASKS}}}')"], "left .* tasks behind")],
+    ids=["refused", "did nothing"])
 def test_a_straight_way_that_does_not_lead_to_the_end_is_no_measure(
-        stand: Stand, monkeypatch: pytest.MonkeyPatch, wrong: str, said: str) -> None:
-    other = {"EXPIRED": [*limits.STRAIGHT, "no_such_word"],
-             "BEHIND": [sys.executable, "-c", f"print('{{\"done\": {TASKS}}}')"]}[wrong]
-    monkeypatch.setattr(limits, "STRAIGHT", other)
+        stand: Stand, monkeypatch: pytest.MonkeyPatch, command: list[str], said: str) -> None:
+    monkeypatch.setattr(limits, "STRAIGHT", command)
     with pytest.raises(BenchError, match=said):
         limits.own_commands_us(stand, tasks=TASKS)
 

@@ -7,7 +7,7 @@ score, an attempt by moving its `started_at`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,7 +87,7 @@ class Engine:
     def operations(self) -> Operations:
         return self.queue.operations
 
-    def take_call(self, identity: Identity, *, room: int = 10, in_hand: Sequence[Taken] = (),
+    def take_call(self, identity: Identity, *, room: int = 10, in_hand: Iterable[Taken] = (),
                   reap: bool = True) -> Call:
         return calls.take(self.keys, self.settings, identity, "default", room=room,
                           in_hand=in_hand, reap=reap)

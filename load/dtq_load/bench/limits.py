@@ -98,8 +98,8 @@ def own_commands_us(stand: Stand, *, tasks: int) -> float:
     the straight way: its records, entries, arguments, answers and fences, and no exception."""
     stand.fill(dtq.PEER, tasks)
     before = stand.counts()
-    done = stand.lab.run([*STRAIGHT, "drain"], environment=stand.environment(dtq.PEER, "speed"),
-                         limit_s=120)
+    done = stand.lab.run([*STRAIGHT, "drain", str(BATCH)], limit_s=120,
+                         environment=stand.environment(dtq.PEER, "speed"))
     spent = stand.counts().since(before)
     if done.returncode != 0 or msgspec.json.decode(done.stdout)["done"] != tasks:
         raise BenchError(f"The straight way came to nothing: {done.stderr.strip()[-2000:]}")

@@ -1,10 +1,10 @@
 """This engine's own work with nothing around it, over blocking sockets and without an event loop.
 
-`drain` takes and settles all that waits, by scripts that have this engine's records, entries,
-arguments and answers, and only the straight way: nothing is redelivered, expired, cancelled or
-fails, no key is looked after, nobody hears an event. It prints {"done": N}. `worker` is rung for,
-takes and settles for ever, by the engine's own scripts; it has no heartbeat and executes nothing:
-the result of a task is its number.
+`drain N` takes and settles all that waits, N tasks at a time, by scripts that have this engine's
+records, entries, arguments and answers, and only the straight way: nothing is redelivered,
+expired, cancelled or fails, no key is looked after, nobody hears an event. It prints {"done": …}.
+`worker` is rung for, takes and settles for ever, by the engine's own scripts; it has no heartbeat
+and executes nothing: the result of a task is its number.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dtq_reference.wire import Connection, ScriptError
 from dtq_load.peer_apps.client import URL
 
 QUEUE = "default"
-BATCH = 67
-"""As many tasks as a worker with 200 slots takes in a call."""
-
 LEVEL = 5
 """The place in KEYS of the stream of the default priority."""
+
+ROOM = 200
+"""The slots of a worker."""
 
 LIMIT_S = 20.0
 
@@ -88,12 +88,12 @@ class Straight:
         self._connection = Connection(address_of(URL), LIMIT_S)
         self._bell = Connection(address_of(URL), LIMIT_S)
 
-    def drain(self) -> int:
+    def drain(self, batch: int) -> int:
         """Take and settle all that waits, the straight way; returns how many tasks it was."""
         stream = self._keys.streams(QUEUE)[LEVEL - 1]
         self._connection.call("XGROUP", "CREATE", stream, GROUP, "0")
         done = 0
-        while tasks := self._take(BATCH, STRAIGHT)[0]:
+        while tasks := self._take(batch, STRAIGHT)[0]:
             states = calls.read_settle(self._run(self._settling(tasks), STRAIGHT))
             if states != ["succeeded"] * len(tasks):
                 raise SystemExit(f"a task is not as it was submitted: {states}")
@@ -104,7 +104,7 @@ class Straight:
         """Until it is killed."""
         self._run(calls.register(*self._who, {"status": "ready"}, again=False))
         while True:
-            tasks, last_ids = self._take(BATCH)
+            tasks, last_ids = self._take(ROOM)
             if tasks:
                 self._run(self._settling(tasks))
             elif last_ids:
@@ -135,13 +135,13 @@ def main(words: list[str]) -> None:
     match words:
         case ["worker"]:
             Straight().work()
-        case ["drain"]:
+        case ["drain", batch]:
             try:
-                print(json.dumps({"done": Straight().drain()}))
+                print(json.dumps({"done": Straight().drain(int(batch))}))
             except (OSError, ScriptError, ValueError) as error:
                 raise SystemExit(f"{type(error).__name__}: {error}") from error
         case _:
-            raise SystemExit(f"{' '.join(words)}: expected drain, or worker")
+            raise SystemExit(f"{' '.join(words)}: expected drain N, or worker")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,8 @@
 -- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
--- ARGV  map: consumer, worker_id, incarnation, room, held (how many it has in hand), in_hand (list
---       of {level, entry_id, attempt, task_id}, of all of these), reap (look at ended leases too),
---       lease_ms
+-- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
+--       task_id}), reap (look at ended leases too), lease_ms
 -- returns {state, tasks, blocked, last_ids, ended}
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
@@ -112,7 +111,7 @@ local function is_settled(entry, may_expire)
 end
 
 -- A task that lost two holders runs alone: it waits until this process has nothing in hand.
-local function must_wait(task) return task.losses >= 2 and call.held + #tasks > 0 end
+local function must_wait(task) return task.losses >= 2 and #call.in_hand + #tasks > 0 end
 
 -- The entry of an id that is pending; a pending id whose entry is gone is forgotten.
 local function pending_entry(level, entry_id)
