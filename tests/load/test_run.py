@@ -23,7 +23,7 @@ from tests.load.command import COMMAND, LIMIT_S, dtq_load, only_run
 
 pytestmark = pytest.mark.slow
 
-TASKS = 300
+TASKS = 600
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from dtq_conformance.lab import Lab
 from dtq_conformance.waiting import wait_for
 
 from tests.reference.engine import LEASE_S, Engine
+from tests.reference.processes import ending_what_starts
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +28,7 @@ def lab(request: pytest.FixtureRequest,
 @pytest.fixture(scope="module")
 def forked(lab: Lab) -> Iterator[None]:
     """The processes of a module's tests are forked: to start Python and to import takes longer than
-    most of what they do. The shared lab comes first, since its own outlive the module."""
+    most of what they do. None of them may outlive the module, as the shared lab does."""
     with nursery.forking(("dtq_reference.cli", "dtq_reference.worker", "dtq_reference.api")):
         yield
 
@@ -35,7 +36,8 @@ def forked(lab: Lab) -> Iterator[None]:
 @pytest.fixture
 def engine(lab: Lab) -> Iterator[Engine]:
     engine = Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")
-    yield engine
+    with ending_what_starts(lab):
+        yield engine
     if left := list(engine.redis.scan_iter(f"{engine.keys.prefix}*", count=1000)):
         engine.redis.delete(*left)
     engine.close()

@@ -47,6 +47,21 @@ def start_worker(lab: Lab, engine: Engine, worker_id: str = "", *, concurrency: 
 
 
 @contextmanager
+def ending_what_starts(lab: Lab) -> Iterator[None]:
+    """The lab's processes that start within are gone afterwards: a worker that nobody asks any more
+    would poll until the last test."""
+    before = len(lab.processes())
+    try:
+        yield
+    finally:
+        started = lab.processes()[before:]
+        for process in started:
+            process.kill()
+        for process in started:
+            process.wait(LIMIT_S)
+
+
+@contextmanager
 def served_api(lab: Lab, engine: Engine) -> Iterator[httpx.Client]:
     """A client of the API, which is a process of its own."""
     held, port = free_port()

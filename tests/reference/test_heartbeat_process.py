@@ -14,7 +14,7 @@ from dtq_conformance.waiting import wait_for
 from tests.reference.engine import Engine
 from tests.reference.processes import LIMIT_S, heartbeat_of, start_worker, wait_for_status
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
 def test_a_handler_that_holds_up_the_loop_for_several_leases_keeps_its_task(

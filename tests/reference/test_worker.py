@@ -21,6 +21,7 @@ from dtq_reference.executor import OVERDUE_EXIT_CODE
 from tests.reference.engine import GROUP, Engine
 from tests.reference.processes import (
     LIMIT_S,
+    ending_what_starts,
     heartbeat_of,
     says,
     start_worker,
@@ -28,15 +29,16 @@ from tests.reference.processes import (
     wait_for_worker,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
 @pytest.fixture(scope="module")
 def busy_engine(lab: Lab) -> Iterator[Engine]:
     """An installation with one worker, for tests that leave the worker as it was."""
     engine = Engine(lab.broker.url, f"t-{secrets.token_hex(4)}:")
-    start_worker(lab, engine, "steady", concurrency=20, result_max_bytes=1000)
-    yield engine
+    with ending_what_starts(lab):
+        start_worker(lab, engine, "steady", concurrency=20, result_max_bytes=1000)
+        yield engine
     engine.close()
 
 
