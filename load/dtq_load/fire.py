@@ -45,8 +45,7 @@ def kill_with_hands_full(bench: Bench, load: Load, *, start: int) -> None:
         in_hand.extend(_stop_if_full(bench, victim))
         return bool(in_hand) or load.is_over()
 
-    wait_for(stopped_full, reason=f"{victim.name} to have its hands full", limit_s=LIMIT_S,
-             every_s=0.01)
+    wait_for(stopped_full, reason=f"{victim.name} to have its hands full", limit_s=LIMIT_S)
     if in_hand:
         _kill(bench, victim, in_hand)
 
