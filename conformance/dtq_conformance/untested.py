@@ -22,19 +22,18 @@ REASONS: dict[str, tuple[str, ...]] = {
         ("SCHED-05",),
     "The cases of idempotency do not bring this about yet.":
         ("IDEM-11",),
-    "The cases of workers have no handlers but the probe, and do not crash a loop, yet.":
-        ("WORK-03", "WORK-06", "WORK-08", "WORK-09", "WORK-11",
-         "WORK-12"),
+    "No trial crashes a loop of a worker yet: which it has is its own affair.":
+        ("WORK-03",),
+    "A worker need not have a pool of processes (WORK-10), and no trial asks for one yet.":
+        ("WORK-11", "WORK-12"),
     "No scenario brings the broker into this trouble yet.":
         ("WORK-20",),
-    "The cases of pauses and cancellation do not look at this yet.":
-        ("PAUSE-04", "CANCEL-04"),
     "It needs a module with a handler in the target's own language.":
         ("CLI-06",),
     "The harness relies on it in every run, and makes no verdict of it.":
         ("DEMO-04",),
-    "The harness submits nothing but probe_task, which does not show this yet.":
-        ("HAND-01", "HAND-02", "HAND-03", "HAND-04", "HAND-06"),
+    "The steps of the probe do not show this yet.":
+        ("HAND-01", "HAND-06"),
     "No scenario promotes a replica yet.":
         ("DUR-06", "DUR-07"),
 }

@@ -1,10 +1,10 @@
 """The reply to a take is lost on its way: the broker has handed a task over, the worker has not
 heard of it.
 
-Parameters: link (the worker's), worker, task_id, asks_to_stop. Replies are slow while a task is
-submitted; when a direct connection shows it in the worker's hands, and before the reply can have
-arrived, the link is cut, and healed at once; if that is wanted, when the worker has been sent a
-SIGTERM.
+Parameters: link (the worker's), worker, task_id, asks_to_stop, pauses. Replies are slow while a
+task is submitted; when a direct connection shows it in the worker's hands, and before the reply can
+have arrived, the link is cut, and healed at once; if that is wanted, when the worker has been sent
+a SIGTERM, or the queue has been paused.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     pids = worker.process.pids()
     if asks_to_stop := entry.parameters.get("asks_to_stop", False):
         worker.process.terminate()
+    if pauses := entry.parameters.get("pauses", False):
+        bench.pause()
     link.heal()
     return Bite(pids, {
-        "of": "take", "asks_to_stop": asks_to_stop, "task_id": task_id, "worker": worker.name,
-        "latency_ms": LATENCY_MS,
+        "of": "take", "asks_to_stop": asks_to_stop, "pauses": pauses, "task_id": task_id,
+        "worker": worker.name, "latency_ms": LATENCY_MS,
         "underway_ms": round((cut_ns - not_yet_ns) / 1e6, 1)})
 
 

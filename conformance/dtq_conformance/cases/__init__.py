@@ -29,6 +29,7 @@ from dtq_conformance.cases import (
     security,
     shutdown,
     submission,
+    sync_handlers,
     time_to_live,
     workers,
 )
@@ -37,6 +38,6 @@ from dtq_conformance.trial import Trial
 CASES: dict[str, Trial] = {case.name: case for module in (
     attempts, backpressure, cancel, command_line, configuration, dead_letters, delivery,
     events, fields, handlers, http, idempotency, key_space, keys, leases, metrics,
-    neighbours, pause, priority, retry_delays, security, shutdown, submission, time_to_live,
-    workers)
+    neighbours, pause, priority, retry_delays, security, shutdown, submission, sync_handlers,
+    time_to_live, workers)
     for case in module.CASES}

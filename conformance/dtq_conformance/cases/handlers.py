@@ -89,6 +89,36 @@ def _the_demonstration_tasks_exist(bench: Bench) -> None:
             holds={"status": "succeeded", "result_expired": True}))
 
 
+def _handlers_say_what_helps(bench: Bench) -> None:
+    """One raises what another attempt may mend, one what none can."""
+    bench.start_worker(2)
+    raised = {kind: bench.submit({"fail": kind, "until_attempt": 1}, max_attempts=3)
+              for kind in ("retryable", "permanent")}
+    bench.await_all_terminal()
+    inspected(bench, "the witness file", ["the attempts of handlers that raised"], {
+        kind: [line.attempt for line in bench.witnessed("start") if line.task_id == task_id]
+        for kind, task_id in raised.items()}, want(
+            "HAND-03", "the attempts of a handler that raised each kind of error at its first",
+            holds={"retryable": [1, 2], "permanent": [1]}))
+
+
+def _what_is_guarded_is_done_once(bench: Bench) -> None:
+    """An attempt that fails after a guarded operation, another task with its key, and one with a
+    key of its own."""
+    bench.start_worker(2)
+    key = bench.new_id()
+    first = bench.submit({"once": key}, {"fail": "retryable", "until_attempt": 1})
+    bench.await_all_terminal()
+    second, other = bench.submit({"once": key}), bench.submit({"once": bench.new_id()})
+    bench.await_all_terminal()
+    results = [place(view and view.result, "once") for view in map(bench.look, (
+        first, second, other))]
+    done = {"task_id": first, "attempt": 1}
+    inspected(bench, "the target", ["what a guarded operation returned"], {"results": results},
+              want("HAND-04", "a retry, another task with the same key, and one with its own",
+                   holds={"results": [done, done, {"task_id": other, "attempt": 1}]}))
+
+
 def _done(api: Api, task_type: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Such a task when it has ended, or as it was when the time was up."""
     answer = api.post("/tasks", {"task_type": task_type, "payload": payload})
@@ -115,6 +145,14 @@ CASES = (
           "Steps in their order, a task without a return step, and a result that is too long.",
           ("DEMO-02", "DEMO-03", "HAND-05", "DLV-01"), _the_probe_does_what_it_is_told,
           needs=("handlers", "status")),
+    Trial("conformance", "handlers_say_what_helps",
+          "A handler raises what another attempt may mend, and one what none can.",
+          ("HAND-03", "RETRY-03", "RETRY-04", "DLV-01"), _handlers_say_what_helps,
+          needs=("handlers", "retry")),
+    Trial("conformance", "what_is_guarded_is_done_once",
+          "An attempt fails after a guarded operation; the retry and another task meet its key.",
+          ("HAND-04", "DLV-01"), _what_is_guarded_is_done_once,
+          needs=("handlers", "retry", "status")),
     Trial("conformance", "each_line_is_whole",
           "Many handlers write their lines at once, and one of their workers is killed.",
           ("DEMO-05", "DLV-01"), _each_line_is_whole, needs=("handlers",)),

@@ -25,6 +25,7 @@ from dtq_conformance.targets.broken import (
     counts_only_delayed_tasks,
     counts_refusals_as_submissions,
     cuts_results_without_a_mark,
+    does_guarded_work_again,
     does_its_steps_backwards,
     does_not_count_redelivery,
     does_not_count_what_expires,
@@ -39,6 +40,7 @@ from dtq_conformance.targets.broken import (
     forgets_overdue_threads,
     forgets_the_dead_letter,
     forgets_the_key_early,
+    gives_nothing_again_in_a_pause,
     gives_up_when_refused,
     hides_that_results_expired,
     ignores_a_second_signal,
@@ -49,6 +51,7 @@ from dtq_conformance.targets.broken import (
     ignores_priorities,
     ignores_the_servers_youth,
     ignores_the_time_to_live,
+    interrupts_threads,
     keeps_entries_out_of_the_file,
     keeps_every_consumer,
     keeps_its_name,
@@ -107,11 +110,13 @@ from dtq_conformance.targets.broken import (
     retries_into_the_middle,
     retries_the_unexpected,
     retries_too_late,
+    retries_what_is_permanent,
     retries_what_nobody_handles,
     retries_without_delay,
     retries_without_growth,
     retries_without_jitter,
     runs_entries_without_a_record,
+    runs_sync_handlers_on_its_loop,
     runs_what_has_ended,
     says_that_it_idles,
     schedules_retry_in_two_steps,
@@ -124,6 +129,7 @@ from dtq_conformance.targets.broken import (
     spends_released_attempts,
     starts_what_another_runs,
     stays_beside_its_namesake,
+    stays_when_stuck,
     stops_without_a_release,
     submits_in_two_steps,
     supersedes_its_own_settlement,
@@ -134,6 +140,7 @@ from dtq_conformance.targets.broken import (
     takes_the_newest_first,
     tries_again_after_a_request,
     trims_letters_now_and_then,
+    waits_for_late_handlers,
 )
 from dtq_conformance.targets.defect import Defect, kind_of
 
@@ -177,7 +184,9 @@ DEFECTS: dict[str, Defect] = {module.DEFECT.name: module.DEFECT for module in (
     keeps_requests_to_itself, trims_letters_now_and_then, requeues_with_the_old_request,
     answers_a_second_cancel_as_the_first, requeues_what_has_no_task, shares_its_schedule,
     answers_with_vanished_tasks, ends_another_tasks_key, runs_what_has_ended, releases_to_the_back,
-    stops_without_a_release, renews_nothing_without_memory)}
+    stops_without_a_release, renews_nothing_without_memory, runs_sync_handlers_on_its_loop,
+    waits_for_late_handlers, interrupts_threads, stays_when_stuck, does_guarded_work_again,
+    retries_what_is_permanent, gives_nothing_again_in_a_pause)}
 
 
 def load(name: str) -> TargetKind:
