@@ -36,7 +36,7 @@ def see(page: Path, folder: Path) -> Seen:
     done = subprocess.run(
         [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}",
          "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=60, check=True)
+        capture_output=True, text=True, timeout=300, check=True)
     events = json.loads(log.read_text())["events"]
     asked = [event["params"] for event in events if "initiator" in event.get("params", {})]
     urls = [str(params["url"]) for params in asked if params["initiator"] != BROWSER_ITSELF]
@@ -49,4 +49,4 @@ def screenshot(page: Path, picture: Path, folder: Path, *, height_px: int) -> No
     subprocess.run(
         [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", "--hide-scrollbars",
          f"--screenshot={picture}", f"--window-size=1200,{height_px}", page.as_uri()],
-        capture_output=True, timeout=60, check=True)
+        capture_output=True, timeout=300, check=True)
