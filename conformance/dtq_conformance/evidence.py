@@ -92,7 +92,8 @@ def life(history: History, execution: Execution) -> Life | None:
 def death_ns(history: History, execution: Execution) -> int | None:
     """When the process of an execution was gone; None while it lives or if nobody saw it.
 
-    A recorded SIGKILL counts from the instant it was sent: the lab may hear of the exit later.
+    A recorded SIGKILL counts from the instant at which it may have been sent, as soon as the
+    process is known to have lived: the lab may hear of the exit later.
     """
     lived = life(history, execution)
     if lived is None or lived.exit_ns is None:
@@ -100,7 +101,8 @@ def death_ns(history: History, execution: Execution) -> int | None:
     kills = [spell.from_ns for spell in history.spells
              if spell.effect == "killed" and execution.pid in spell.pids
              and lived.start_ns <= spell.from_ns <= lived.exit_ns]
-    return min([lived.exit_ns, *(kill for kill in kills if kill >= execution.start_ns)])
+    alive_ns = execution.end_ns or execution.start_ns
+    return min([lived.exit_ns, *(max(kill, alive_ns) for kill in kills)])
 
 
 def lost_holder_ns(history: History, execution: Execution) -> int | None:

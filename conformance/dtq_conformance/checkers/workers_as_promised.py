@@ -11,6 +11,8 @@ from dtq_conformance.verdict import Ledger, Verdict
 
 PROMISES = {
     "DLV-32": "All {n} tasks of a killed worker were taken by one with room in time.",
+    "PAUSE-04": "All {n} tasks that were handed over with a lost reply before a pause were given "
+                "again.",
     "STOP-08": "All {n} released tasks were taken by another worker in time.",
     "WORK-01": "All {n} pairs of workers had the id that was given, and one drawn at random.",
     "WORK-04": "An idle worker saw new work at once on every level, {n} times.",

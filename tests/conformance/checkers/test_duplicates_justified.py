@@ -52,6 +52,17 @@ def test_a_recorded_fault_of_the_holder_before_is_a_cause() -> None:
         assert says(check, *AGAIN, befell)["DLV-05"] == "holds 1"
 
 
+def test_a_kill_counts_from_when_it_may_have_been_sent_though_its_exit_is_heard_of_late() -> None:
+    """Its record begins before the signal is sent, and the machine may stand still between."""
+    for sent in (50, 150, 1250):
+        assert says(check, *AGAIN, fault("killed", sent, 1360, worker=1),
+                    killed(1, 1350))["DLV-05"] == "holds 1"
+    assert says(check, *AGAIN, fault("killed", 1320, 1360, worker=1),
+                killed(1, 1350))["DLV-05"] == "violated 1"
+    assert says(check, submit(), born(1, 2), ran(100, 1310), ran(1300, 1400, attempt=2, by=2),
+                fault("killed", 50, 1360, worker=1), killed(1, 1350))["DLV-05"] == "violated 1"
+
+
 def test_what_befell_another_or_too_briefly_or_too_late_is_no_cause() -> None:
     for befell in ([killed(2, 1390)], [killed(1, 1350)], fault("stopped", 150, 900, worker=1),
                    fault("stopped", 1200, 5000, worker=1), fault("stopped", 150, 1250, worker=2),

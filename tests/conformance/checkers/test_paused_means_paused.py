@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dtq_conformance.checkers.paused_means_paused import check
 
-from tests.conformance.checkers.test_keys_as_promised import seen
 from tests.conformance.histories import asked, born, fault, killed, look, ran, says, start, submit
 
 PAUSE, RESUME = asked("pause", at=100), asked("resume", at=5000)
@@ -53,8 +52,3 @@ def test_what_is_due_in_a_pause_leaves_the_schedule_in_it() -> None:
 
     assert (seen("queued"), seen("pending"), seen("pending", killed(1, 900))) == (
         "holds 1", "violated 1", None)
-
-
-def test_what_was_handed_over_before_the_pause_is_given_again_in_it() -> None:
-    assert says(check, seen("PAUSE-04", missing=[])) == {"PAUSE-04": "holds 1"}
-    assert says(check, seen("PAUSE-04", missing=["a start"])) == {"PAUSE-04": "violated 1"}

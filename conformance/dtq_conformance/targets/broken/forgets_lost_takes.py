@@ -14,5 +14,5 @@ DEFECT = Defect(
     "forgets_lost_takes",
     "Does not give a process again what its last take gave it and whose answer was lost.",
     caught_by=("attempts_accounted_for",),
-    also=("one_way_leads_to_each_unfinished_task", "paused_means_paused"),
+    also=("one_way_leads_to_each_unfinished_task", "workers_as_promised"),
     put_in=_put_in)

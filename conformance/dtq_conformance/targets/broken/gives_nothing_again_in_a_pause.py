@@ -14,5 +14,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "gives_nothing_again_in_a_pause",
     "Does not give a process again what a lost answer held, once the queue is paused.",
-    caught_by=("paused_means_paused",), also=(),
+    caught_by=("workers_as_promised",), also=(),
     put_in=_put_in)
