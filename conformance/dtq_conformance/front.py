@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -141,11 +142,16 @@ def send(port: int, method: str, path: str, content: bytes | None, headers: Mapp
         connection.close()
 
 
+_held: list[socket.socket] = []
+"""What keeps outgoing connections off the ports that the target's servers are to have."""
+
+
 def unused_port() -> int:
-    """A port that nobody listens on just now."""
+    """A port that nobody else gets for as long as this process lives: a server of the target does,
+    if it sets SO_REUSEADDR, as servers do."""
     held, port = free_port()
     if held is not None:
-        held.close()
+        _held.append(held)
     return port
 
 

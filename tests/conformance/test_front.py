@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 
@@ -10,12 +11,14 @@ import pytest
 from dtq_conformance.bench import Bench, TargetFault
 from dtq_conformance.exchange import Exchange, LogSearch
 from dtq_conformance.front import (
+    HOST,
     accepted,
     api_of,
     broker_away,
     inspected,
     run_command,
     search_logs,
+    unused_port,
     want,
 )
 from dtq_conformance.history import Fault
@@ -135,3 +138,12 @@ def test_an_api_that_does_not_start_is_told_with_its_last_word(
     monkeypatch.setattr(bench.target, "api", lambda _: gone)
     with pytest.raises(TargetFault, match=r"exited with code 1 .* no port for me"), api_of(bench):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no socket can keep a port")
+def test_a_port_is_kept_for_a_server_of_the_target() -> None:
+    port = unused_port()
+    with socket.create_server((HOST, port)):
+        pass
+    with socket.socket() as anybody, pytest.raises(OSError, match="in use"):
+        anybody.bind((HOST, port))
