@@ -1,6 +1,7 @@
 """Delay what the broker answers over a link.
 
-Parameters: link, latency (ms), jitter (ms, none if not given), worker (its user, if it is one).
+Parameters: link, latency (ms), jitter (ms, none if not given), worker (its user, if it is one),
+resumes (whether the worker was stopped, and goes on as soon as the delay is seen to be there).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def _begin(stage: Stage, entry: Entry) -> Bite:
     client.ping()
     seen_ms = (time.monotonic_ns() - asked_ns) / 1e6
     client.close()
+    if worker and entry.parameters.get("resumes"):
+        stage.worker(worker).process.resume()
     return Bite([stage.worker(worker).pid] if worker else [],
                 {"link": link, "latency_ms": latency_ms, "jitter_ms": jitter_ms,
                  "seen_ms": round(seen_ms, 1)})

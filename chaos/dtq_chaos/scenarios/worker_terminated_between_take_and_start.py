@@ -26,18 +26,22 @@ BEFORE = "how tasks wait before they are taken"
 def _plan(draw: random.Random) -> list[Entry]:
     del draw
     return [Entry(fault="delay_link", when=When(event="at_once"),
-                  parameters={"link": "worker-1", "latency": LATENCY_MS, "worker": "worker-1"}),
+                  parameters={"link": "worker-1", "latency": LATENCY_MS, "worker": "worker-1",
+                              "resumes": True}),
             Entry(fault="terminate_worker",
                   when=When(event="in_hand", count=TASKS, worker="worker-1"),
                   parameters={"worker": "worker-1"})]
 
 
 def _set_up(stage: Stage) -> None:
+    """The worker stands still until the delay is there: it might take and start before that."""
     bench = stage.bench
     for level in range(TASKS):
         task_id = bench.submit({"sleep": 50}, label="taken", max_attempts=1, priority=level)
         inspected(bench, "the broker", [BEFORE, task_id], bench.keyspace.waits_as(task_id))
-    bench.start_worker(TASKS, broker_url=stage.url_of("worker-1"))
+    worker = bench.start_worker(TASKS, broker_url=stage.url_of("worker-1"))
+    if stage.with_faults:
+        worker.process.stop()
 
 
 def _afterwards(stage: Stage) -> None:
