@@ -7,7 +7,7 @@ Text goes as msgpack strings, since the servers' unpacker does not know msgpack'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,12 +159,16 @@ def read_submit(reply: Any) -> list[tuple[str, str, str]]:
 
 
 def take(keys: Keys, settings: Settings, identity: Identity, queue: str, *, room: int,
-         in_hand: Iterable[Taken], reap: bool) -> Call:
+         in_hand: Collection[Taken], reap: bool, number: int = 0) -> Call:
+    """`number`, from 1: that of a process which has the answer to each take before. What is in its
+    hands need then not be told, unless it looks for ended leases."""
+    told = {"in_hand": [taken.hold for taken in in_hand]} if reap or not number else {
+        "number": f"{identity.incarnation}.{number}"}
     return _call("take",
                  [*keys.streams(queue), keys.worker_prefix + identity.worker_id,
                   keys.dead_letters, keys.paused(queue)],
-                 keys, settings, **identity.names, room=room, reap=reap,
-                 in_hand=[taken.hold for taken in in_hand], lease_ms=settings.lease_ms)
+                 keys, settings, **identity.names, room=room, reap=reap, held=len(in_hand),
+                 lease_ms=settings.lease_ms, **told)
 
 
 def read_take(reply: Any) -> TakeReply:

@@ -34,6 +34,8 @@ class Poller:
         self._batch = max(SMALLEST_BATCH, ceil(hands.settings.worker_concurrency / BATCHES))
         self._next_reap = 0.0
         self._blocked = False
+        self._number = 0
+        self._is_answered = False
 
     async def run(self) -> None:
         """Take until the worker drains. Says hello first: whatever ended the run before this one,
@@ -53,13 +55,17 @@ class Poller:
 
     async def _take(self, room: int) -> TakeReply:
         """Send one take and begin what it gave. An answer that was lost is not waited for: the
-        next take is given what this one took."""
+        next take tells what is in hand, and is given what this one took."""
         hands = self._hands
         sent = time.monotonic()
         reap = self._blocked or sent >= self._next_reap
+        self._number += 1
         in_hand = [hold.taken for hold in hands.holds.values()]
-        reply = calls.read_take(await hands.transport.call(
-            calls.take(*hands.who, room=room, in_hand=in_hand, reap=reap)))
+        take = calls.take(*hands.who, room=room, in_hand=in_hand, reap=reap,
+                          number=self._number if self._is_answered else 0)
+        self._is_answered = False
+        reply = calls.read_take(await hands.transport.call(take))
+        self._is_answered = True
         hands.count(reply.ended)
         self._blocked = reply.blocked
         if reap and reply.last_ids:  # all levels were looked at, not only the full ones

@@ -7,7 +7,7 @@ score, an attempt by moving its `started_at`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,10 +87,10 @@ class Engine:
     def operations(self) -> Operations:
         return self.queue.operations
 
-    def take_call(self, identity: Identity, *, room: int = 10, in_hand: Iterable[Taken] = (),
-                  reap: bool = True) -> Call:
+    def take_call(self, identity: Identity, *, room: int = 10, in_hand: Collection[Taken] = (),
+                  reap: bool = True, number: int = 0) -> Call:
         return calls.take(self.keys, self.settings, identity, "default", room=room,
-                          in_hand=in_hand, reap=reap)
+                          in_hand=in_hand, reap=reap, number=number)
 
     def take(self, identity: Identity, **options: Any) -> TakeReply:
         return calls.read_take(self.run(self.take_call(identity, **options)))

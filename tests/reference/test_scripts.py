@@ -148,6 +148,48 @@ def take_from_a_paused_queue(engine: Engine) -> Call:
     return engine.take_call(engine.worker())
 
 
+def take_numbered_with_more_behind_it(engine: Engine) -> Call:
+    for priority in (3, 9, 3, 0):
+        engine.submit(priority=priority)
+    return engine.take_call(engine.worker(), number=1, room=3, reap=False)
+
+
+def take_numbered_beside_work_in_hand(engine: Engine) -> Call:
+    worker = engine.worker()
+    engine.submit()
+    first = engine.take(worker, number=1, reap=False).tasks
+    engine.submit()
+    engine.submit(priority=9)
+    return engine.take_call(worker, in_hand=first, number=2, reap=False)
+
+
+def take_numbered_what_was_released(engine: Engine) -> Call:
+    engine.submit()
+    leaver = engine.worker("leaver")
+    engine.take_one(leaver)
+    engine.release(leaver)
+    engine.submit()
+    return engine.take_call(engine.worker(), number=1, reap=False)
+
+
+def take_numbered_what_runs_alone(engine: Engine) -> Call:
+    task_id = engine.submit()
+    engine.redis.hset(engine.keys.task_prefix + task_id, mapping={"losses": 2, "attempt": 3})
+    engine.submit()
+    return engine.take_call(engine.worker(), number=1, reap=False)
+
+
+def take_numbered_after_the_group_was_made_anew(engine: Engine) -> Call:
+    worker = engine.worker()
+    engine.submit()
+    first = engine.take(worker, number=1, reap=False).tasks
+    engine.submit()
+    stream = engine.keys.stream("default", 5)
+    engine.redis.xgroup_destroy(stream, "workers")
+    engine.redis.xgroup_create(stream, "workers", id="0")
+    return engine.take_call(worker, in_hand=first, number=2, reap=False)
+
+
 def take_by_an_unknown_process(engine: Engine) -> Call:
     engine.submit()
     worker = engine.worker()
@@ -372,7 +414,9 @@ SCENES: dict[str, list[Scene]] = {
              take_what_runs_alone, take_before_what_runs_alone,
              take_after_the_group_was_made_anew, take_what_was_cancelled_meanwhile,
              take_what_has_expired, take_a_duplicate_entry, take_from_a_paused_queue,
-             take_by_an_unknown_process],
+             take_numbered_with_more_behind_it, take_numbered_beside_work_in_hand,
+             take_numbered_what_was_released, take_numbered_what_runs_alone,
+             take_numbered_after_the_group_was_made_anew, take_by_an_unknown_process],
     "settle": [settle_every_way, settle_without_dead_letters, settle_with_the_dead_letters_full,
                settle_what_was_to_be_cancelled, settle_too_late],
     "renew": [renew_what_is_held_and_what_is_not],

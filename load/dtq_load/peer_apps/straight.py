@@ -10,6 +10,7 @@ and executes nothing: the result of a task is its number.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import sys
 from typing import Any
@@ -87,6 +88,7 @@ class Straight:
         self._who = self._keys, self._settings, Identity("straight", "0"), QUEUE
         self._connection = Connection(address_of(URL), LIMIT_S)
         self._bell = Connection(address_of(URL), LIMIT_S)
+        self._numbers = itertools.count(1)
 
     def drain(self, batch: int) -> int:
         """Take and settle all that waits, the straight way; returns how many tasks it was."""
@@ -113,7 +115,7 @@ class Straight:
 
     def _take(self, room: int, scripts: dict[str, str] | None = None) -> tuple[list[Taken],
                                                                                list[str]]:
-        call = calls.take(*self._who, room=room, in_hand=[], reap=False)
+        call = calls.take(*self._who, room=room, in_hand=[], reap=False, number=next(self._numbers))
         reply = calls.read_take(self._run(call, scripts))
         return reply.tasks, reply.last_ids
 

@@ -73,7 +73,5 @@ end
 
 local answers = {}
 for place, outcome in ipairs(call.outcomes) do answers[place] = settle(outcome) end
-for level = 1, 10 do
-  if done[level][1] then acknowledge(KEYS[level], unpack(done[level])) end
-end
+for level = 1, 10 do if done[level][1] then acknowledge(KEYS[level], unpack(done[level])) end end
 return answers

@@ -2,8 +2,11 @@
 -- Hand a worker process what it may execute next, at most `room` tasks, in strict order:
 -- level by level, within a level the oldest entry first, ended leases and new work alike.
 -- KEYS  1-10 streams, most urgent first; 11 worker hash; 12 dead letters; 13 the queue's pause
--- ARGV  map: consumer, worker_id, incarnation, room, in_hand (list of {level, entry_id, attempt,
---       task_id}), reap (look at ended leases too), lease_ms
+-- ARGV  map: consumer, worker_id, incarnation, room, held (how many it has in hand), reap (look at
+--       ended leases too), lease_ms, and one of: in_hand (list of {level, entry_id, attempt,
+--       task_id}, of all that it has), or number, of a process that has the answer to every other
+--       take: nothing is looked for then that it may lack, and what was given is remembered under
+--       the number, so that this take may be sent again
 -- returns {state, tasks, blocked, last_ids, ended}
 --   state     ours | absent | other | leaving: what the worker hash says of this process;
 --             paused: ours, but of this queue nothing is taken now
@@ -13,18 +16,20 @@
 --   last_ids  ids after which new entries stand, when nothing more was to be had; else {}
 --   ended     {queue, task_type, status} of each task that ended here without another attempt
 
-local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status')
+local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status', 'take', 'given')
 if not worker[1] then return {'absent', {}, 0, {}, {}} end
 if worker[1] ~= call.incarnation then return {'other', {}, 0, {}, {}} end
 if worker[2] == 'draining' or worker[2] == 'stopped' then return {'leaving', {}, 0, {}, {}} end
 
 local tasks = {}
+local given = worker[3] == call.number and worker[4] or ''
 local in_hand = {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}
-for _, hold in ipairs(call.in_hand) do in_hand[hold[1]][hold[2]] = hold[3] end
+for _, hold in ipairs(call.in_hand or {}) do in_hand[hold[1]][hold[2]] = hold[3] end
 
 -- Whether this process knows that it has what is pending under its name. A redelivery makes the
 -- count of deliveries the number of the attempt, so that one whose answer was lost is told apart.
 local function is_known(level, entry_id, count)
+  if call.number then return not string.find(given, level .. ':' .. entry_id .. ' ', 1, true) end
   local attempt = in_hand[level][entry_id]
   return attempt and (count == 1 or count == attempt)
 end
@@ -111,7 +116,7 @@ local function is_settled(entry, may_expire)
 end
 
 -- A task that lost two holders runs alone: it waits until this process has nothing in hand.
-local function must_wait(task) return task.losses >= 2 and #call.in_hand + #tasks > 0 end
+local function must_wait(task) return task.losses >= 2 and call.held + #tasks > 0 end
 
 -- The entry of an id that is pending; a pending id whose entry is gone is forgotten.
 local function pending_entry(level, entry_id)
@@ -124,13 +129,11 @@ end
 -- ended leases, so that a group that is gone is missed.
 local filled = {}
 local function is_filled(level) return redis.call('XLEN', KEYS[level]) > 0 end
-for level = 1, 10 do
-  if call.reap or is_filled(level) then filled[#filled + 1] = level end
-end
+for level = 1, 10 do if call.reap or is_filled(level) then filled[#filled + 1] = level end end
 
 -- 1. What an earlier take gave to this process, and whose answer was lost: the same attempt.
 local alone = false
-for _, level in ipairs(filled) do
+for _, level in ipairs((given ~= '' or not call.number) and filled or {}) do
   for _, pending in ipairs(redis.call('XPENDING', KEYS[level], GROUP, '-', '+', 10000,
                                       call.consumer)) do
     local entry = not is_known(level, pending[1], pending[4]) and pending_entry(level, pending[1])
@@ -157,8 +160,7 @@ local function redeliver(level, entry_id)
         error_message = 'the worker of the last attempt was lost'})
       return nil
     end
-    task.losses = task.losses + 1
-    task.attempt = task.attempt + 1
+    task.losses, task.attempt = task.losses + 1, task.attempt + 1
   end
   if must_wait(task) then return 'blocked' end
   redis.call('XCLAIM', KEYS[level], GROUP, call.consumer, 0, entry_id, 'RETRYCOUNT', task.attempt,
@@ -241,5 +243,10 @@ if not stop and #tasks < call.room then
       if group.name == GROUP then last_ids[level] = group['last-delivered-id'] end
     end
   end
+end
+if call.number and #tasks > 0 then
+  local ids = {}
+  for place, task in ipairs(tasks) do ids[place] = task[1] .. ':' .. task[2] .. ' ' end
+  redis.call('HSET', KEYS[11], 'take', call.number, 'given', table.concat(ids))
 end
 return {'ours', tasks, stop == 'blocked' and 1 or 0, last_ids, ended}

@@ -6,8 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "local alone = false\nfor _, level in ipairs(filled) do\n",
-            "local alone = false\nfor _, level in ipairs({}) do\n")
+    rewrite("take", "for _, level in ipairs(call.in_hand and filled or {}) do\n",
+            "for _, level in ipairs({}) do\n")
 
 
 DEFECT = Defect(
