@@ -15,8 +15,8 @@ DEFECT = Defect(
     "acknowledges_on_receipt",
     "Acknowledges an entry when it is taken, not when it is settled.",
     caught_by=("nothing_lost",),
-    also=("dead_letters_complete", "depth_is_exact", "drained_on_stop", "fields_as_promised",
-          "keys_as_promised", "no_start_after_ttl", "nothing_left_behind",
-          "one_way_leads_to_each_unfinished_task", "what_was_answered_survives",
-          "workers_as_promised"),
+    also=("cancelled_stays_cancelled", "dead_letters_complete", "depth_is_exact",
+          "drained_on_stop", "fields_as_promised", "keys_as_promised", "no_start_after_ttl",
+          "nothing_left_behind", "one_way_leads_to_each_unfinished_task",
+          "what_was_answered_survives", "workers_as_promised"),
     put_in=_put_in)

@@ -23,7 +23,7 @@ end
 
 def _put_in() -> None:
     rewrite("settle",
-            "if done[level][1] then acknowledge(KEYS[level], unpack(done[level])) end end\n", "end\n")
+            "if done[level][1] then acknowledge(KEYS[level], unpack(done[level])) end", "")
     rewrite("take", "    if entry and not is_settled(entry, false) then",
             "    if entry and entry.task.status == 'running' and not is_settled(entry, false) then")
     worker = "local worker = redis.call('HMGET', KEYS[11], 'incarnation', 'status')\n"

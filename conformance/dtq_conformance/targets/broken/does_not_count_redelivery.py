@@ -6,7 +6,8 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "    task.attempt = task.attempt + 1\n", "")
+    rewrite("take", "task.losses, task.attempt = task.losses + 1, task.attempt + 1",
+            "task.losses = task.losses + 1")
 
 
 DEFECT = Defect(
@@ -14,5 +15,5 @@ DEFECT = Defect(
     "Does not raise the attempt number when a lease has ended.",
     caught_by=("attempts_bounded",),
     also=("dead_letters_complete", "drained_on_stop", "nothing_lost", "one_event_per_transition",
-          "one_terminal_state"),
+          "one_holder_at_a_time", "one_terminal_state"),
     put_in=_put_in)

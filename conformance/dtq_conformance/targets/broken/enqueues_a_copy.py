@@ -24,7 +24,8 @@ def _put_in() -> None:
 DEFECT = Defect(
     "enqueues_a_copy", "Enqueues each submission a second time, under another id.",
     caught_by=("nothing_invented",),
-    also=("dead_letters_complete", "depth_is_exact", "duplicates_justified", "keys_as_promised",
-          "nothing_left_behind", "nothing_lost", "one_task_per_key",
-          "one_way_leads_to_each_unfinished_task"),
+    also=("commands_as_promised", "dead_letters_complete", "depth_is_exact",
+          "duplicates_justified", "fields_as_promised", "keys_as_promised", "nothing_left_behind",
+          "nothing_lost", "one_task_per_key", "one_way_leads_to_each_unfinished_task",
+          "workers_as_promised"),
     put_in=_put_in)

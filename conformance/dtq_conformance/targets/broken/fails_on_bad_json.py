@@ -20,5 +20,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "fails_on_bad_json",
     "Answers a body that is not JSON with a failure of its own.",
-    caught_by=("answers_as_promised",), also=(),
+    caught_by=("answers_as_promised",), also=("fields_as_promised", "secrets_stay_secret"),
     put_in=_put_in)

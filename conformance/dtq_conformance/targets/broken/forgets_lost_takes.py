@@ -6,8 +6,7 @@ from dtq_conformance.targets.defect import Defect, rewrite
 
 
 def _put_in() -> None:
-    rewrite("take", "for _, level in ipairs((given ~= '' or not call.number) and filled or {}) do\n",
-            "for _, level in ipairs({}) do\n")
+    rewrite("take", "ipairs((given ~= '' or not call.number) and filled or {})", "ipairs({})")
 
 
 DEFECT = Defect(

@@ -14,5 +14,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "ignores_pauses",
     "Takes from a paused queue.",
-    caught_by=("paused_means_paused",), also=(),
+    caught_by=("paused_means_paused",), also=("keys_as_promised",),
     put_in=_put_in)

@@ -20,5 +20,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "never_says_hello_again",
     "Says hello once: a worker that Redis has forgotten since lives on and takes nothing more.",
-    caught_by=("nothing_lost",), also=(),
+    caught_by=("nothing_lost",), also=("broker_trouble_passes",),
     put_in=_put_in)

@@ -17,5 +17,5 @@ DEFECT = Defect(
     "promotes_in_two_steps",
     "Enqueues a due task in one step, and removes its member of the schedule in a later one.",
     caught_by=("one_way_leads_to_each_unfinished_task",),
-    also=("metrics_count_right", "nothing_left_behind"),
+    also=("metrics_count_right", "nothing_left_behind", "workers_as_promised"),
     put_in=_put_in)

@@ -17,5 +17,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "promotes_nothing_in_a_pause",
     "Leaves what is due in the schedule while its queue is paused.",
-    caught_by=("paused_means_paused",), also=("no_start_after_ttl",),
+    caught_by=("paused_means_paused",), also=("keys_as_promised", "no_start_after_ttl"),
     put_in=_put_in)

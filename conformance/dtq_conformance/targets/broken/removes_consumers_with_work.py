@@ -14,5 +14,6 @@ DEFECT = Defect(
     "Removes the consumer of a process that is gone, also when something is pending under its "
     "name.",
     caught_by=("nothing_lost",),
-    also=("keys_as_promised", "nothing_left_behind", "one_way_leads_to_each_unfinished_task"),
+    also=("drained_on_stop", "keys_as_promised", "nothing_left_behind",
+          "one_way_leads_to_each_unfinished_task"),
     put_in=_put_in)

@@ -18,5 +18,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "runs_entries_without_a_record",
     "Executes an entry whose task has no record, from what the entry itself says.",
-    caught_by=("dead_letters_complete", "nothing_invented"), also=(),
+    caught_by=("dead_letters_complete", "nothing_invented"), also=("nothing_left_behind",),
     put_in=_put_in)

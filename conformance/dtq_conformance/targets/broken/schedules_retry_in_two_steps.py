@@ -34,6 +34,7 @@ DEFECT = Defect(
     "Records a retry and schedules it in two steps, and dies between them once a task.",
     caught_by=("nothing_lost",),
     also=("attempts_bounded", "dead_letters_complete", "depth_is_exact", "fields_as_promised",
-          "keys_as_promised", "metrics_count_right", "one_event_per_transition",
-          "one_way_leads_to_each_unfinished_task"),
+          "handlers_as_promised", "keys_as_promised", "metrics_count_right", "no_start_after_ttl",
+          "nothing_left_behind", "one_event_per_transition",
+          "one_way_leads_to_each_unfinished_task", "what_was_answered_survives"),
     put_in=_put_in)

@@ -44,7 +44,8 @@ DEFECT = Defect(
     "submits_in_two_steps",
     "Writes a submitted task first, and its entry in a second step of the client's.",
     caught_by=("nothing_lost",),
-    also=("answers_as_promised", "depth_is_exact", "fields_as_promised", "metrics_count_right",
-          "nothing_left_behind", "one_event_per_transition",
-          "one_way_leads_to_each_unfinished_task", "secrets_stay_secret"),
+    also=("answers_as_promised", "depth_is_exact", "fields_as_promised", "handlers_as_promised",
+          "metrics_count_right", "no_start_after_ttl", "nothing_left_behind",
+          "one_event_per_transition", "one_way_leads_to_each_unfinished_task",
+          "secrets_stay_secret"),
     put_in=_put_in)

@@ -13,7 +13,7 @@ DEFECT = Defect(
     "takes_live_leases",
     "Takes entries when a twentieth of their lease has passed.",
     caught_by=("one_holder_at_a_time",),
-    also=("attempts_accounted_for", "attempts_bounded", "dead_letters_complete",
-          "drained_on_stop", "duplicates_justified", "nothing_lost", "one_event_per_transition",
-          "one_terminal_state", "workers_as_promised"),
+    also=("attempts_accounted_for", "attempts_bounded", "dead_letters_complete", "drained_on_stop",
+          "duplicates_justified", "kept_through_broker_trouble", "nothing_lost",
+          "one_event_per_transition", "one_terminal_state", "workers_as_promised"),
     put_in=_put_in)
