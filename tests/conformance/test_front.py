@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from dtq_conformance.bench import Bench, TargetFault
@@ -140,8 +140,9 @@ def test_an_api_that_does_not_start_is_told_with_its_last_word(
         pass
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no socket can keep a port")
-def test_a_port_is_kept_for_a_server_of_the_target() -> None:
+def test_a_port_is_kept_for_a_server_of_the_target(
+        need: Callable[[object, str], None]) -> None:
+    need(sys.platform == "linux", "elsewhere no socket can keep a port")
     port = unused_port()
     with socket.create_server((HOST, port)):
         pass
