@@ -279,6 +279,7 @@ SCENES: dict[str, list[Scene]] = {
 }
 
 QUIET = {scenes_of_take.take_by_an_unknown_process, promote_behind_the_leader,
-         scenes_of_take.take_from_a_paused_queue, register_again_beside_another, submit_over_the_depth, submit_a_key_that_is_taken,
-         cancel_finished, forget_a_queue_with_work, read_a_task}
+         scenes_of_take.take_from_a_paused_queue, register_again_beside_another,
+         submit_over_the_depth, submit_a_key_that_is_taken, cancel_finished,
+         forget_a_queue_with_work, read_a_task}
 """Scenes in which there is nothing to do."""
