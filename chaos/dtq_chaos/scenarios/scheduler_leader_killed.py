@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable
 from functools import partial
 
+from dtq_conformance.bench import Bench
+
 from dtq_chaos.fault import Stage
 from dtq_chaos.marks import leader_killed
 from dtq_chaos.scenario import Scenario
@@ -39,8 +41,9 @@ def _set_up(stage: Stage) -> None:
 
 
 def _let_both_fail(stage: Stage) -> None:
-    """Each worker takes half of the flaky tasks while the other stands still: one of them is the
-    leader, and what it had in its hands says nothing of retries when it is dead."""
+    """Each worker takes half of the flaky tasks while the other stands still, with nothing in hand:
+    one of them is the leader, and what that has in its hands says nothing of retries when it is
+    dead."""
     bench = stage.bench
 
     def taken() -> int:
@@ -48,12 +51,18 @@ def _let_both_fail(stage: Stage) -> None:
 
     for resting in bench.workers[:2]:
         before = taken()
+        stage.await_quietly(partial(_is_empty_handed, bench, resting.name),
+                            reason=f"{resting.name} to have recorded what it took")
         resting.process.stop()
         bench.submit_many(FLAKY // 2, {"sleep": 50}, {"fail": "retryable", "until_attempt": 1},
                           label="flaky")
         stage.await_quietly(partial(_has_grown, taken, before + FLAKY // 2),
                             reason="the other worker to take the flaky tasks")
         resting.process.resume()
+
+
+def _is_empty_handed(bench: Bench, worker: str) -> bool:
+    return not bench.keyspace.in_hand(worker)
 
 
 def _has_grown(count: Callable[[], int], wanted: int) -> bool:

@@ -25,5 +25,5 @@ DEFECT = Defect(
     "Shows a running task as active, which is none of the nine states.",
     caught_by=("fields_as_promised",),
     also=("answers_as_promised", "keys_as_promised", "nothing_lost", "one_terminal_state",
-          "paused_means_paused", "requeue_begins_anew"),
+          "paused_means_paused", "requeue_begins_anew", "what_was_answered_survives"),
     put_in=_put_in)
