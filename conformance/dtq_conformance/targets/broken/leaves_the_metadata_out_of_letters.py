@@ -14,5 +14,5 @@ def _put_in() -> None:
 DEFECT = Defect(
     "leaves_the_metadata_out_of_letters",
     "Makes dead letters without the metadata of their task.",
-    caught_by=("keys_as_promised",), also=(),
+    caught_by=("keys_as_promised",), also=("answers_as_promised", "fields_as_promised"),
     put_in=_put_in)
